@@ -29,7 +29,7 @@ export interface Session {
 }
 
 /** What a {@linkcode Session} begins with. */
-export interface SessionOptions {
+interface SessionOptions {
   /** The token in the page; empty when there is none. */
   readonly inPage: string;
   /** Whether the address had a key. */

@@ -237,7 +237,7 @@ export function Sparkline(
 }
 
 /** SVG paths of a sparkline: its line, and the area below it. */
-export interface SparkPaths {
+interface SparkPaths {
   readonly stroke: string;
   readonly area: string;
 }

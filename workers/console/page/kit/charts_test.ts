@@ -1,6 +1,4 @@
 /**
- * Values as small lines.
- *
  * @module
  */
 import assert from "node:assert/strict";

@@ -41,7 +41,7 @@ export interface ConsoleSocket {
 export type ConnectionState = "connecting" | "open" | "lost" | "refused";
 
 /** What a connection uses and reports to. */
-export interface ConnectionOptions {
+interface ConnectionOptions {
   /** Opens a socket to the console. */
   readonly open: () => ConsoleSocket;
   /** The token for `hello`. */
@@ -58,7 +58,7 @@ interface OpenRequest {
   readonly onAnswer: (answer: Answer) => void;
 }
 
-/** See the module. */
+/** A connection that reconnects by itself. */
 export class Connection {
   readonly #options: ConnectionOptions;
   readonly #requests = new Map<number, OpenRequest>();

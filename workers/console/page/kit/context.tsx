@@ -173,7 +173,7 @@ export function useNow(): number {
 }
 
 /** A short message at the edge of the page. */
-export interface Toast {
+interface Toast {
   readonly id: number;
   readonly tone: "ok" | "bad" | "info";
   readonly text: string;
@@ -216,7 +216,7 @@ export class Toasts {
 }
 
 /** Properties of a {@linkcode Link}. */
-export interface LinkProps {
+interface LinkProps {
   /** An address made with `link()`. */
   readonly to: string;
   readonly class?: string | undefined;

@@ -8,8 +8,11 @@ import { useId, useState } from "preact/hooks";
 import { Icon, type IconName } from "./icons.tsx";
 import { useShell } from "./context.tsx";
 
+/** How long the button shows that it has copied. */
+const COPIED_MS = 1_500;
+
 /** Properties of a {@linkcode Button}. */
-export interface ButtonProps {
+interface ButtonProps {
   readonly onPress?: (() => void) | undefined;
   /** `primary`: the main action. `bad`: removes something. `bare`: without a frame. */
   readonly kind?: "plain" | "primary" | "bad" | "bare" | undefined;
@@ -106,7 +109,7 @@ export function Field(props: FieldProps): VNode {
 }
 
 /** An option of a {@linkcode Select}. */
-export interface Choice {
+interface Choice {
   readonly value: string;
   readonly label: string;
 }
@@ -224,9 +227,6 @@ export function Search(
     </div>
   );
 }
-
-/** How long the button shows that it has copied. */
-const COPIED_MS = 1_500;
 
 /** Copies what `text` returns, and shows that it has. Without `children` it is an icon. */
 export function CopyButton(

@@ -1,6 +1,4 @@
 /**
- * Numbers and times as people read them.
- *
  * @module
  */
 import assert from "node:assert/strict";
@@ -77,11 +75,11 @@ for (
   Deno.test(`formatCount(${count}) is ${text}`, () => assert.equal(formatCount(count), text));
 }
 
-Deno.test("formatPercent() has one digit behind the point while it counts", () => {
+Deno.test("formatPercent() has one decimal below 10", () => {
   assert.deepEqual([0.42, 12.3, null].map(formatPercent), ["0.4 %", "12 %", NONE]);
 });
 
-Deno.test("formatSpan() and formatAgo() say the coarsest unit", () => {
+Deno.test("formatSpan() and formatAgo() use the largest unit", () => {
   assert.deepEqual([-1, 12_900, 240_000, 11_000_000, 2e8].map(formatSpan), [
     "0 s",
     "12 s",
@@ -92,7 +90,7 @@ Deno.test("formatSpan() and formatAgo() say the coarsest unit", () => {
   assert.deepEqual([formatAgo(1_000, 1_500), formatAgo(1_000, 13_000)], ["now", "12 s ago"]);
 });
 
-Deno.test("formatTime() and formatDateTime() are those of where the person is", () => {
+Deno.test("formatTime() and formatDateTime() are local", () => {
   const at = new Date(2026, 2, 1, 4, 3, 7, 81).getTime();
 
   assert.equal(formatTime(at), "04:03:07");

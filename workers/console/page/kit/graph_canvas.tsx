@@ -10,6 +10,16 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Tone } from "./icons.tsx";
 import { Button } from "./controls.tsx";
 
+/** Smallest scale of a drawing. */
+export const ZOOM_MIN = 0.1;
+/** Largest scale of a drawing. */
+export const ZOOM_MAX = 4;
+/** Pixels that an arrow key moves by. */
+const STEP = 40;
+/** In a view narrower than this, the graph is shown at `READABLE` scale, even if it is cut. */
+const NARROW = 640;
+const READABLE = 0.7;
+
 /** A box of a graph; `x` and `y` are its top left corner. */
 export interface GraphNode extends Box {
   readonly id: string;
@@ -35,16 +45,6 @@ export interface GraphEdge {
   /** Dashes run along the line, for traffic. */
   readonly moving?: boolean | undefined;
 }
-
-/** Smallest scale of a drawing. */
-export const ZOOM_MIN = 0.1;
-/** Largest scale of a drawing. */
-export const ZOOM_MAX = 4;
-/** Pixels that an arrow key moves by. */
-const STEP = 40;
-/** In a view narrower than this, the graph is shown at `READABLE` scale, even if it is cut. */
-const NARROW = 640;
-const READABLE = 0.7;
 
 /** Draws a graph. Boxes that are not connected to the selected one are faint. */
 export function GraphCanvas(
@@ -254,7 +254,7 @@ function useDrag(setView: SetView): object {
 }
 
 /** A point of the drawing is at `scale * point + (x, y)` of the view. */
-export interface Viewport {
+interface Viewport {
   readonly x: number;
   readonly y: number;
   readonly scale: number;

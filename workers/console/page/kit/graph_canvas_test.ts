@@ -1,6 +1,4 @@
 /**
- * Moving and magnifying a drawing.
- *
  * @module
  */
 import assert from "node:assert/strict";

@@ -9,15 +9,24 @@
  */
 import dagre from "@dagrejs/dagre";
 
+const MARGIN = 16;
+const CURVE_POINTS = 12;
+/** Between parallel edges. */
+const EDGE_GAP = 10;
+/** How far the loop of an edge from a box to itself reaches from the box. */
+const LOOP_REACH = 36;
+/** A vertical layout is preferred if a horizontal one has less than this part of its scale. */
+const DOWN_GAIN = 0.7;
+
 /** A box to lay out. */
-export interface LayoutBox {
+interface LayoutBox {
   readonly id: string;
   readonly width: number;
   readonly height: number;
 }
 
 /** An edge to lay out. */
-export interface LayoutEdge {
+interface LayoutEdge {
   readonly id: string;
   readonly from: string;
   readonly to: string;
@@ -27,13 +36,13 @@ export interface LayoutEdge {
 }
 
 /** A box with its top left corner, in pixels. */
-export interface PlacedBox extends LayoutBox {
+interface PlacedBox extends LayoutBox {
   readonly x: number;
   readonly y: number;
 }
 
 /** An edge with its curve. */
-export interface PlacedEdge {
+interface PlacedEdge {
   readonly id: string;
   /** From `from` to `to`, close enough to look smooth. */
   readonly points: readonly Point[];
@@ -42,7 +51,7 @@ export interface PlacedEdge {
 }
 
 /** In pixels. */
-export interface Point {
+interface Point {
   readonly x: number;
   readonly y: number;
 }
@@ -56,7 +65,7 @@ export interface Layout {
 }
 
 /** Distances are in pixels. */
-export interface LayoutOptions {
+interface LayoutOptions {
   /** Between boxes of one column. @default 24 */
   readonly gap?: number;
   /** Between columns. @default 96 */
@@ -73,14 +82,6 @@ export interface Size {
   readonly height: number;
 }
 
-const MARGIN = 16;
-const CURVE_POINTS = 12;
-/** Between parallel edges. */
-const EDGE_GAP = 10;
-/** How far the loop of an edge from a box to itself reaches from the box. */
-const LOOP_REACH = 36;
-/** A vertical layout is preferred if a horizontal one has less than this part of its scale. */
-const DOWN_GAIN = 0.7;
 const NO_LABEL: Size = { width: 0, height: 0 };
 
 /** Lays out boxes so that most edges run one way. Edges to missing boxes are left out. */

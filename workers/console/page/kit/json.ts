@@ -69,7 +69,7 @@ export function visibleJson(value: Json, indent?: number): string {
 }
 
 /** JSON text with its invisible characters escaped; it stays JSON of the same value. */
-export function escapeInvisible(json: string): string {
+function escapeInvisible(json: string): string {
   return json.replace(
     INVISIBLE,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,

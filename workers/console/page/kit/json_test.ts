@@ -1,18 +1,16 @@
 /**
- * JSON text, and where it is none.
- *
  * @module
  */
 import assert from "node:assert/strict";
 import { attributesOf, msOf, numberOf, objectOf, parseJson, textOf, visibleJson } from "./json.ts";
 
 for (const text of ["1", ' {"a": [null, "x"]} ', '"text"', "null"]) {
-  Deno.test(`${text} is JSON`, () => {
+  Deno.test(`parseJson() accepts ${text}`, () => {
     assert.deepEqual(parseJson(text), { ok: true, value: JSON.parse(text) });
   });
 }
 
-Deno.test("a blank text is what its field says, or wrong", () => {
+Deno.test("parseJson() of a blank text is `empty`, or an error", () => {
   assert.deepEqual(parseJson("  ", null), { ok: true, value: null });
   assert.deepEqual(parseJson("  "), { ok: false, message: "Type a JSON value" });
 });
@@ -36,12 +34,12 @@ for (
     ["[", "Expected a value, at the end"],
   ] as const
 ) {
-  Deno.test(`${JSON.stringify(text)} is no JSON: ${message}`, () => {
+  Deno.test(`parseJson() of ${JSON.stringify(text)}: ${message}`, () => {
     assert.deepEqual(parseJson(text), { ok: false, message });
   });
 }
 
-Deno.test("whatever JSON.parse() refuses has a message, whatever it takes has none", () => {
+Deno.test("parseJson() has a message exactly for texts that JSON.parse() refuses", () => {
   const parts = ["{", "}", "[", "]", ",", ":", '"', "a", "1", "-", ".", "e", "\\", "\n", "null"];
   let seed = 7;
   const random = (count: number) => (seed = (seed * 48_271) % 2_147_483_647) % count;
@@ -56,11 +54,11 @@ Deno.test("whatever JSON.parse() refuses has a message, whatever it takes has no
   }
 });
 
-Deno.test("a text nested too deeply is no fault of ours", () => {
+Deno.test("parseJson() survives a text nested deeper than the stack", () => {
   assert.equal(parseJson("[".repeat(200_000)).ok, false);
 });
 
-Deno.test("visibleJson() writes what nobody sees, and what turns words around, as escapes", () => {
+Deno.test("visibleJson() escapes invisible characters and direction marks", () => {
   const value = { "a\u200bb": "x\u202etxt.exe", plain: "Zoë 日本 🫖" };
 
   const text = visibleJson(value);
@@ -69,30 +67,30 @@ Deno.test("visibleJson() writes what nobody sees, and what turns words around, a
   assert.deepEqual(JSON.parse(text), value);
 });
 
-Deno.test("visibleJson() indents as JSON does", () => {
+Deno.test("visibleJson() indents like JSON.stringify()", () => {
   const value = { a: [1, null, true], b: "\u0000\u009b" };
 
   assert.equal(visibleJson(value, 2), JSON.stringify(value, null, 2).replace("\u009b", "\\u009b"));
 });
 
-Deno.test("textOf() leaves text, writes other values as JSON, and nothing as nothing", () => {
+Deno.test("textOf() keeps strings, writes other values as JSON, and absent ones as empty", () => {
   assert.deepEqual([textOf("a"), textOf(5), textOf({ a: 1 })], ["a", "5", '{"a":1}']);
   assert.deepEqual([textOf(null), textOf(undefined)], ["", ""]);
 });
 
-Deno.test("numberOf() reads digits and falls back for what is no number", () => {
+Deno.test("numberOf() reads digits, and falls back for anything else", () => {
   assert.deepEqual([numberOf("12"), numberOf(1.5)], [12, 1.5]);
   for (const value of [undefined, null, "", "soon", {}, [1, 2]]) {
     assert.equal(numberOf(value, 7), 7);
   }
 });
 
-Deno.test("msOf() makes milliseconds of nanoseconds", () => {
+Deno.test("msOf() converts nanoseconds to milliseconds", () => {
   assert.equal(msOf("1700000000000500000"), 1700000000000.5);
   assert.equal(msOf(null), 0);
 });
 
-Deno.test("attributesOf() takes pairs and objects, and skips what is neither", () => {
+Deno.test("attributesOf() takes pairs and objects, and skips other items", () => {
   assert.deepEqual(attributesOf([["a", 1], ["b"], "c", null]), { a: 1, b: null });
   assert.deepEqual(attributesOf({ a: 1 }), { a: 1 });
   assert.deepEqual(attributesOf("a"), {});

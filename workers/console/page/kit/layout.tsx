@@ -123,7 +123,7 @@ export function Split(
 }
 
 /** One of {@linkcode Tabs}. */
-export interface Tab {
+interface Tab {
   readonly id: string;
   readonly title: ComponentChildren;
   readonly count?: number | undefined;

@@ -39,7 +39,7 @@ export interface LiveStatus {
 }
 
 /** Options of a call besides function and payload. */
-export interface CallOptions {
+interface CallOptions {
   readonly namespace?: string;
   /** @default 30000 */
   readonly timeout_ms?: number;
@@ -87,7 +87,7 @@ export interface QueryState<T = Json> {
 }
 
 /** A request to the engine's HTTP port. */
-export interface HttpRequest {
+interface HttpRequest {
   readonly method: string;
   /** Begins with a slash; includes the query string. */
   readonly path: string;
@@ -99,7 +99,7 @@ export interface HttpRequest {
 export type HttpResponse = Omit<Extract<Answer, { readonly type: "http_answer" }>, "type" | "id">;
 
 /** What {@linkcode Live} needs of its environment. */
-export interface LiveOptions {
+interface LiveOptions {
   /** Opens a socket to the console. */
   readonly open: () => ConsoleSocket;
   readonly token: () => string;
@@ -119,7 +119,7 @@ interface WatchedState {
 
 const LOADING: QueryState = { status: "loading", items: [], value: null, error: null };
 
-/** See the module. */
+/** Calls, watches and HTTP requests over one connection. */
 export class Live {
   readonly #options: LiveOptions;
   readonly #connection: Connection;

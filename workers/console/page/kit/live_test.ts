@@ -1,6 +1,4 @@
 /**
- * {@linkcode Live}: calls and their ends, watched queries that are shared, how the page fares.
- *
  * @module
  */
 import assert from "node:assert/strict";

@@ -64,7 +64,7 @@ export interface Route {
   readonly query: URLSearchParams;
 }
 
-/** See the module. */
+/** The address as a signal, and navigation. */
 export class Router {
   readonly #bar: AddressBar;
   readonly #route: Signal<Route>;

@@ -14,6 +14,8 @@ import { rowAfterKey, useFocusBack, VirtualList } from "./virtual_list.tsx";
 
 /** Rows that PageUp and PageDown move by. */
 const PAGE_ROWS = 15;
+/** In pixels, as in the style sheet. */
+const HEAD_HEIGHT = 32;
 
 /** A column of a {@linkcode Table}. */
 export interface Column<T> {
@@ -31,7 +33,7 @@ export interface Column<T> {
 }
 
 /** Properties of a {@linkcode Table}. */
-export interface TableProps<T> {
+interface TableProps<T> {
   /** Read by screen readers. */
   readonly label: string;
   readonly columns: readonly Column<T>[];
@@ -55,10 +57,7 @@ export interface TableProps<T> {
   readonly empty?: ComponentChildren | undefined;
 }
 
-/** In pixels, as in the style sheet. */
-const HEAD_HEIGHT = 32;
-
-/** See the module. */
+/** A table of any length. */
 export function Table<T>(props: TableProps<T>): VNode {
   const { columns, items, keyOf, onOpen, open = null, rowHeight = 36 } = props;
   const id = useId();
@@ -208,7 +207,7 @@ function tracksOf<T>(columns: readonly Column<T>[]): Record<string, string> {
 export type SortValue = string | number | null;
 
 /** The column and direction of a sort. */
-export interface RowOrder {
+interface RowOrder {
   readonly column: string;
   readonly descending: boolean;
 }

@@ -1,6 +1,4 @@
 /**
- * Orders of tables.
- *
  * @module
  */
 import assert from "node:assert/strict";

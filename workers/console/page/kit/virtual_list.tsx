@@ -12,7 +12,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 const OVERSCAN_ROWS = 8;
 
 /** Properties of a {@linkcode VirtualList}. */
-export interface VirtualListProps<T> {
+interface VirtualListProps<T> {
   readonly items: readonly T[];
   /** In pixels, the same for all. */
   readonly rowHeight: number;
@@ -38,7 +38,7 @@ export interface VirtualListProps<T> {
   readonly onNearEnd?: (() => void) | undefined;
 }
 
-/** See the module. */
+/** A list of which only the visible rows are rendered. */
 export function VirtualList<T>(props: VirtualListProps<T>): VNode {
   const { items, rowHeight, keyOf, row, reach, follow, head } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -111,7 +111,7 @@ function RowSlot({ children }: { children: ComponentChildren }): VNode {
 }
 
 /** The rows from `first` up to and excluding `last`. */
-export interface RowRange {
+interface RowRange {
   readonly first: number;
   readonly last: number;
 }

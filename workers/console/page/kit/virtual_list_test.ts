@@ -1,6 +1,4 @@
 /**
- * Which rows of a long list are drawn.
- *
  * @module
  */
 import assert from "node:assert/strict";

@@ -27,6 +27,7 @@ import {
 
 const SETTINGS = { function_id: "engine::config::list" };
 const CHANGES = [{ type: "engine::config-changed" }];
+const NARROW_ROW = 52;
 
 const SHOWN = [
   { value: "", label: "All" },
@@ -34,7 +35,7 @@ const SHOWN = [
   { value: "default", label: "Default" },
 ];
 
-/** See the module. */
+/** `/configuration`. */
 export const configurationPage: ConsolePage = {
   path: "/configuration",
   title: "Configuration",
@@ -56,7 +57,7 @@ function Configuration(): VNode {
     () =>
       settings.filter((setting) => {
         const isSet = setting.source !== "default";
-        return (shown === "" || isSet === (shown === "set")) && fitsSetting(setting, search);
+        return (shown === "" || isSet === (shown === "set")) && matchesSearch(setting, search);
       }),
     [settings, search, shown],
   );
@@ -121,7 +122,7 @@ const COLUMNS: readonly Column<ConfigValue>[] = [
     id: "source",
     title: "From",
     width: "minmax(104px, 0.8fr)",
-    sort: originWords,
+    sort: originText,
     cell: (setting) => <Origin setting={setting} />,
   },
   {
@@ -164,8 +165,6 @@ const NARROW_COLUMNS: readonly Column<ConfigValue>[] = [
   },
   ...COLUMNS.filter(({ id }) => id === "source").map((from) => ({ ...from, width: "104px" })),
 ];
-const NARROW_ROW = 52;
-
 function File({ path }: { path: string }): VNode {
   return (
     <span class="row-flex config-file">
@@ -184,7 +183,7 @@ function Value({ value }: { value: Json }): VNode {
 function Origin({ setting }: { setting: ConfigValue }): VNode {
   const tones = { file: "accent", variable: "info", option: "warn", default: "neutral" } as const;
   if (setting.source === "default") return <span class="quiet">default</span>;
-  const words = originWords(setting);
+  const words = originText(setting);
   return <Badge tone={tones[setting.source]} title={words}>{words}</Badge>;
 }
 
@@ -194,7 +193,7 @@ export function isChanged({ value, default: usual }: ConfigValue): boolean {
 }
 
 /** The origin of a value: `line 12`, `PORT, line 12`, `command line`, `default`. */
-export function originWords({ source, line, variable }: ConfigValue): string {
+export function originText({ source, line, variable }: ConfigValue): string {
   const place = line === null ? "" : `line ${line}`;
   switch (source) {
     case "file":
@@ -209,8 +208,8 @@ export function originWords({ source, line, variable }: ConfigValue): string {
 }
 
 /** Whether every word of a search occurs in name, value or origin of a setting. */
-export function fitsSetting(setting: ConfigValue, search: string): boolean {
-  const text = `${setting.key} ${JSON.stringify(setting.value)} ${originWords(setting)}`
+export function matchesSearch(setting: ConfigValue, search: string): boolean {
+  const text = `${setting.key} ${JSON.stringify(setting.value)} ${originText(setting)}`
     .toLowerCase();
   return search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }

@@ -1,11 +1,9 @@
 /**
- * What is said of settings.
- *
  * @module
  */
 import assert from "node:assert/strict";
 import type { ConfigValue } from "../../../../engine/ports/config.ts";
-import { fitsSetting, isChanged, originWords } from "./configuration.tsx";
+import { isChanged, matchesSearch, originText } from "./configuration.tsx";
 
 function setting(change: Partial<ConfigValue> = {}): ConfigValue {
   return {
@@ -20,7 +18,7 @@ function setting(change: Partial<ConfigValue> = {}): ConfigValue {
   };
 }
 
-Deno.test("a setting is changed when its value is another than the default, wherever it is from", () => {
+Deno.test("isChanged() compares a value with its default, whatever its source", () => {
   assert.equal(isChanged(setting({ source: "file", line: 2 })), false);
   assert.equal(isChanged(setting({ value: 1 })), true);
   assert.equal(isChanged(setting({ value: [], default: [] })), false);
@@ -36,14 +34,16 @@ for (
     [{ source: "option" }, "command line"],
   ] as const
 ) {
-  Deno.test(`${JSON.stringify(change)} is from: ${words}`, () => {
-    assert.equal(originWords(setting(change)), words);
+  Deno.test(`originText() of ${JSON.stringify(change)} is ${words}`, () => {
+    assert.equal(originText(setting(change)), words);
   });
 }
 
-Deno.test("a search needs every word in name, value or origin", () => {
+Deno.test("matchesSearch() needs every word in name, value or origin", () => {
   const it = setting({ source: "variable", variable: "PORT", value: "abc" });
 
-  for (const found of ["", "ENGINE", "port abc", "engine PORT"]) assert.ok(fitsSetting(it, found));
-  for (const none of ["host", "port xyz"]) assert.ok(!fitsSetting(it, none));
+  for (const found of ["", "ENGINE", "port abc", "engine PORT"]) {
+    assert.ok(matchesSearch(it, found));
+  }
+  for (const none of ["host", "port xyz"]) assert.ok(!matchesSearch(it, none));
 });

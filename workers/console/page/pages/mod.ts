@@ -17,7 +17,7 @@ import { tracesPage } from "./traces/traces.tsx";
 import { triggersPage } from "./triggers/triggers.tsx";
 import { workersPage } from "./workers/workers.tsx";
 
-/** See the module. */
+/** All pages. */
 export const PAGES: readonly ConsolePage[] = [
   workersPage,
   functionsPage,

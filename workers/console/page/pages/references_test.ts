@@ -1,22 +1,22 @@
 import assert from "node:assert/strict";
 import { triggerLabel } from "./references.tsx";
 
-Deno.test("triggerLabel() names a route by method and path, GET and a slash being understood", () => {
+Deno.test("triggerLabel() of a route is method and path, with GET and a slash as defaults", () => {
   assert.equal(triggerLabel("http", { api_path: "/a/:id", http_method: "post" }), "POST /a/:id");
   assert.equal(triggerLabel("http", { api_path: "a" }), "GET /a");
 });
 
-Deno.test("triggerLabel() names a place in the state", () => {
+Deno.test("triggerLabel() of a state trigger is scope and key", () => {
   assert.equal(triggerLabel("state", { scope: "orders" }), "orders");
   assert.equal(triggerLabel("state", { scope: "orders", key: "1" }), "orders / 1");
 });
 
-Deno.test("triggerLabel() takes an expression or a topic of other types", () => {
+Deno.test("triggerLabel() of other types is an expression or a topic", () => {
   assert.equal(triggerLabel("cron", { expression: "0 * * * *" }), "0 * * * *");
   assert.equal(triggerLabel("subscribe", { topic: "mail" }), "mail");
 });
 
-Deno.test("triggerLabel() of a type that it does not know is the configuration in short", () => {
+Deno.test("triggerLabel() of an unknown type is its configuration", () => {
   assert.equal(triggerLabel("mine", { a: 1 }, "a=1"), "a=1");
   assert.equal(triggerLabel("mine", { a: 1 }), '{"a":1}');
   for (const none of [{}, null, undefined]) assert.equal(triggerLabel("mine", none), "always");

@@ -55,7 +55,7 @@ export function useKeys(
 }
 
 /** A key that was pressed. */
-export interface KeyPress {
+interface KeyPress {
   readonly key: string;
   /** With Ctrl, or Cmd on a Mac. */
   readonly isCommand: boolean;

@@ -11,6 +11,16 @@ import { type Layout, layoutGraph } from "../../kit/graph_layout.ts";
 import type { MapNode, ServiceMap } from "../traces/service_map.ts";
 import { triggerLabel } from "../references.tsx";
 
+/** Sizes of a card and its parts in pixels, as in the style sheet. */
+export const CARD = { head: 34, row: 24, frame: 1, foot: 6, minWidth: 190, maxWidth: 330 } as const;
+/** Space for the rate of an edge, whatever its digits. */
+const LABEL = { width: 52, height: 16 };
+/** With more edges than this, they have no labels. */
+const LABELLED_MAX = 120;
+const CHAR_WIDTH = 7;
+/** Space for the rate beside a name. */
+const RATE_WIDTH = 92;
+
 /** A function, as `engine::functions::list` returns it. */
 export interface FlowFunction {
   readonly function_id: string;
@@ -67,7 +77,7 @@ export interface FlowCard {
 }
 
 /** An end of an edge: one row of a card, or the card itself. */
-export interface FlowEnd {
+interface FlowEnd {
   readonly card: string;
   readonly row: string | null;
 }
@@ -344,17 +354,6 @@ function isBuiltin(worker: string): boolean {
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
-
-/** Sizes of a card and its parts in pixels, as in the style sheet. */
-export const CARD = { head: 34, row: 24, frame: 1, foot: 6, minWidth: 190, maxWidth: 330 } as const;
-
-/** Space for the rate of an edge, whatever its digits. */
-const LABEL = { width: 52, height: 16 };
-/** With more edges than this, they have no labels. */
-const LABELLED_MAX = 120;
-const CHAR_WIDTH = 7;
-/** Space for the rate beside a name. */
-const RATE_WIDTH = 92;
 
 /**
  * Lays out the graph. `isNarrow`: from top to bottom, with edges between cards instead of rows.

@@ -56,7 +56,7 @@ const INPUT: FlowInput = {
   },
 };
 
-Deno.test("flowGraph() makes cards of trigger types, workers and strangers", () => {
+Deno.test("flowGraph() makes cards of trigger types, workers and other callers", () => {
   const { cards } = flowGraph(INPUT, VIEW);
 
   const seen = cards.map(({ title, kind, rows }) => [kind, title, ...rows.map((r) => r.label)]);
@@ -70,7 +70,7 @@ Deno.test("flowGraph() makes cards of trigger types, workers and strangers", () 
   ]);
 });
 
-Deno.test("flowGraph() shows a trigger that each replica registers once", () => {
+Deno.test("flowGraph() shows a trigger once that each replica registers", () => {
   const [route] = INPUT.triggers;
   const other = { ...route!, id: "5", config: { api_path: "/orders", http_method: "GET" } };
   const triggers = [...INPUT.triggers, { ...route!, id: "4" }, other];
@@ -82,7 +82,7 @@ Deno.test("flowGraph() shows a trigger that each replica registers once", () => 
   assert.equal(edges.filter(({ from }) => from.card === http.id).length, 2);
 });
 
-Deno.test("flowGraph() draws triggers and calls, and each thing once", () => {
+Deno.test("flowGraph() has an edge per trigger and per call, without duplicates", () => {
   const { edges } = flowGraph(INPUT, VIEW);
 
   const ends = edges.map(({ from, to, kind }) => `${kind}: ${from.row ?? from.card} > ${to.row}`);
@@ -95,7 +95,7 @@ Deno.test("flowGraph() draws triggers and calls, and each thing once", () => {
   ]);
 });
 
-Deno.test("flowGraph() knows which calls a edge stands for, a route only its own", () => {
+Deno.test("flowGraph() assigns map edges to edges, to a route only its own", () => {
   const other = { ...INPUT.triggers[0]!, id: "9", config: { api_path: "/other" } };
   const { edges } = flowGraph({ ...INPUT, triggers: [...INPUT.triggers, other] }, VIEW);
 
@@ -105,7 +105,7 @@ Deno.test("flowGraph() knows which calls a edge stands for, a route only its own
   assert.deepEqual(mapEdges["call w\nf2"], ["w\nf2"]);
 });
 
-Deno.test("flowGraph() draws a worker that calls itself, but not that it runs its functions", () => {
+Deno.test("flowGraph() has an edge for a worker that calls itself, but none to its own functions", () => {
   const map = { ...INPUT.map, edges: [edge("shop", "f2"), edge("f2", "shop")] };
 
   const { edges } = flowGraph({ ...INPUT, map, triggers: [] }, VIEW);
@@ -114,7 +114,7 @@ Deno.test("flowGraph() draws a worker that calls itself, but not that it runs it
   assert.deepEqual(ends, [["worker:shop", null, "function:shop::buy"]]);
 });
 
-Deno.test("flowGraph() has a card for the state, which is one box of the map", () => {
+Deno.test("flowGraph() has a card for the state, which is one node of the map", () => {
   const state = { id: "state", kind: "state", label: "state", worker: "engine-state" };
   const map = { ...INPUT.map, nodes: [...INPUT.map.nodes, state], edges: [edge("shop", "state")] };
 
@@ -124,13 +124,13 @@ Deno.test("flowGraph() has a card for the state, which is one box of the map", (
   assert.deepEqual(edges.map(({ to }) => to), [{ card: "worker:engine-state", row: null }]);
 });
 
-Deno.test("flowGraph() with a focus keeps that worker and what is next to it", () => {
+Deno.test("flowGraph() with a focus keeps that worker and its neighbours", () => {
   const { cards } = flowGraph(INPUT, { ...VIEW, focus: "web" });
 
   assert.deepEqual(cards.map(({ title }) => title), ["http", "shop", "web"]);
 });
 
-Deno.test("flowGraph() of a word keeps the cards that have it, and what is next to them", () => {
+Deno.test("flowGraph() of a text keeps the cards that contain it, and their neighbours", () => {
   const { cards } = flowGraph(INPUT, { ...VIEW, text: "AUDIT" });
 
   assert.deepEqual(cards.map(({ title }) => title).sort(), [
@@ -143,7 +143,7 @@ Deno.test("flowGraph() of a word keeps the cards that have it, and what is next 
   assert.deepEqual(flowGraph(INPUT, { ...VIEW, text: "nothing" }).cards, []);
 });
 
-Deno.test("flowGraph() cuts long cards to the rows with edges, and ends edges at the card", () => {
+Deno.test("flowGraph() prefers rows with edges on long cards, and ends other edges at the card", () => {
   const many = Array.from({ length: 10_000 }, (_, i) => ({
     function_id: `web::f${i}`,
     worker_name: "web",
@@ -159,7 +159,7 @@ Deno.test("flowGraph() cuts long cards to the rows with edges, and ends edges at
   assert.ok(graph.edges.some(({ to }) => to.card === "worker:shop" && to.row === null));
 });
 
-Deno.test("flowGraph() shows cards with edges before others, and says how many had no room", () => {
+Deno.test("flowGraph() prefers cards with edges, and counts the ones left out", () => {
   const functions = Array.from({ length: 1000 }, (_, i) => ({
     function_id: `a${i}::f`,
     worker_name: `a${i}`,
@@ -175,7 +175,7 @@ Deno.test("flowGraph() shows cards with edges before others, and says how many h
   assert.equal(graph.hidden, 998);
 });
 
-Deno.test("flowGraph() of nothing is empty", () => {
+Deno.test("flowGraph() of no input is empty", () => {
   const nothing = {
     functions: [],
     triggers: [],
@@ -191,7 +191,7 @@ function edge(from: string, to: string) {
   return { from, to, calls: 1, errors: 0, p50Ms: 1, p99Ms: 1 };
 }
 
-Deno.test("sizeOf() makes room for each row, and for saying how many are hidden", () => {
+Deno.test("sizeOf() has space for each row, and for the number of hidden ones", () => {
   const none = sizeOf(card("a", 0)).height;
 
   assert.equal(sizeOf(card("a", 3)).height, none + 3 * CARD.row + CARD.foot);
@@ -203,7 +203,7 @@ Deno.test("sizeOf() is as wide as the longest name needs, within bounds", () => 
   assert.equal(sizeOf(card("a".repeat(500), 1)).width, CARD.maxWidth);
 });
 
-Deno.test("layoutFlow() ends edges at the middle of their rows, or at the head", () => {
+Deno.test("layoutFlow() ends edges at the middle of rows, or at the head", () => {
   const graph: FlowGraph = {
     cards: [card("a", 2), card("b", 3)],
     edges: [
@@ -224,7 +224,7 @@ Deno.test("layoutFlow() ends edges at the middle of their rows, or at the head",
   assert.ok(a.x < b.x);
 });
 
-Deno.test("layoutFlow() in a narrow window goes down, from card to card", () => {
+Deno.test("layoutFlow() of a narrow view runs downwards, from card to card", () => {
   const ends = [{ card: "a", row: "a1" }, { card: "b", row: "b2" }] as const;
   const graph = { cards: [card("a", 2), card("b", 3)], edges: [flowEdge("1", ...ends)], hidden: 0 };
 
@@ -235,7 +235,7 @@ Deno.test("layoutFlow() in a narrow window goes down, from card to card", () => 
   assert.deepEqual(edges.get("1")!.points[0], { x: a.x + a.width / 2, y: a.y + a.height });
 });
 
-Deno.test("layoutFlow() of nothing is nothing", () => {
+Deno.test("layoutFlow() of no cards is empty", () => {
   assert.equal(layoutFlow({ cards: [], edges: [], hidden: 0 }).boxes.size, 0);
 });
 

@@ -29,7 +29,7 @@ Deno.test("readFunctionRates() adds up the namespaces of a function", () => {
   assert.equal(readFunctionRates(null).size, 0);
 });
 
-Deno.test("edgeTraffic() shares a function's rate out as its calls were lately", () => {
+Deno.test("edgeTraffic() divides a function's rate in proportion to its calls", () => {
   const edges = [flowEdge("1", "f", ["a f"]), flowEdge("2", "f", ["b f"]), flowEdge("3", "g", [])];
   const rates = new Map([["f", rate(40)], ["g", rate(7)]]);
 
@@ -38,7 +38,7 @@ Deno.test("edgeTraffic() shares a function's rate out as its calls were lately",
   assert.deepEqual([...traffic.values()].map(({ callsPerS }) => callsPerS), [30, 10, 7]);
 });
 
-Deno.test("edgeTraffic() shares evenly when nothing is known of who called", () => {
+Deno.test("edgeTraffic() divides evenly when no calls were seen", () => {
   const edges = [flowEdge("1", "f", []), flowEdge("2", "f", [])];
 
   const traffic = edgeTraffic(edges, map(), new Map([["f", rate(10)]]));
@@ -46,7 +46,7 @@ Deno.test("edgeTraffic() shares evenly when nothing is known of who called", () 
   assert.deepEqual([...traffic.values()].map(({ callsPerS }) => callsPerS), [5, 5]);
 });
 
-Deno.test("edgeTraffic() marks failures of a edge that are not long gone", () => {
+Deno.test("edgeTraffic() marks an edge whose function fails now", () => {
   const edges = [flowEdge("1", "f", ["a f"])];
   const seen = map(["a f", 3, 1]);
 
@@ -54,7 +54,7 @@ Deno.test("edgeTraffic() marks failures of a edge that are not long gone", () =>
   assert.equal(edgeTraffic(edges, seen, new Map([["f", rate(4)]])).get("1")!.hasErrors, false);
 });
 
-Deno.test("edgeTraffic() counts all functions of the state for edges to its box", () => {
+Deno.test("edgeTraffic() adds up all state functions for edges to the state", () => {
   const to = { card: "worker:engine-state", row: null };
   const edges = [{ ...flowEdge("1", null, ["a s"]), to }, { ...flowEdge("2", null, ["b s"]), to }];
   const rates = new Map([["state::get", rate(6)], ["state::set", rate(2)], ["other", rate(9)]]);
@@ -64,7 +64,7 @@ Deno.test("edgeTraffic() counts all functions of the state for edges to its box"
   assert.deepEqual([...traffic.values()].map(({ callsPerS }) => callsPerS), [4, 4]);
 });
 
-Deno.test("rememberEdges() keeps edges that are gone, without calls, up to a bound", () => {
+Deno.test("rememberEdges() keeps old edges without calls, up to a bound", () => {
   const old = map(["a f", 3, 1], ["b f", 2, 0]);
   const now = map(["b f", 5, 0], ["c f", 1, 0]);
 

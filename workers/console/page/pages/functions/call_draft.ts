@@ -19,6 +19,16 @@ import {
 } from "./form.ts";
 import { type JsonPath, validate } from "./schema_check.ts";
 
+/** Calls stored per function. */
+const PER_FUNCTION_MAX = 20;
+/** Calls stored in all. */
+const ENTRIES_MAX = 200;
+/** Longest payload that is stored, in characters of JSON. */
+const PAYLOAD_CHARS_MAX = 16 * 1024;
+/** Characters of the whole history. */
+const CHARS_MAX = 512 * 1024;
+const STORAGE_NAME = "invocations";
+
 /** A payload that is being filled in; `mode` says whether `draft` or `text` counts. */
 export interface CallDraft {
   readonly mode: "form" | "json";
@@ -79,7 +89,7 @@ export function readDraftedCall(
 ): ReadDraft {
   if (call.mode === "form") return readDraft(schema, field, call.draft);
   const errors = (value: Json) => schema === undefined ? [] : validate(schema, value);
-  // The engine takes a reportMissing payload as null.
+  // The engine takes a missing payload as null.
   if (call.text.trim() === "") return { payload: undefined, problems: errors(null) };
   const parsed = parseJson(call.text);
   if (!parsed.ok) return { payload: undefined, problems: [{ path: [], message: parsed.message }] };
@@ -100,16 +110,6 @@ function formDraft(field: FormField, payload: Json | undefined): CallDraft {
 function jsonDraft(payload: Json): CallDraft {
   return { mode: "json", draft: undefined, text: JSON.stringify(payload, null, 2) };
 }
-
-/** Calls stored per function. */
-const PER_FUNCTION_MAX = 20;
-/** Calls stored in all. */
-const ENTRIES_MAX = 200;
-/** Longest payload that is stored, in characters of JSON. */
-const PAYLOAD_CHARS_MAX = 16 * 1024;
-/** Characters of the whole history. */
-const CHARS_MAX = 512 * 1024;
-const STORAGE_NAME = "invocations";
 
 /** An earlier call. */
 export interface PastCall {

@@ -24,12 +24,12 @@ const SCHEMA: Json = {
 };
 const FORM = fieldOf(SCHEMA);
 
-Deno.test("a function with a schema begins with a form, one without with JSON", () => {
+Deno.test("emptyDraft() is a form with a schema, JSON without one", () => {
   assert.equal(emptyDraft(FORM).mode, "form");
   assert.deepEqual(emptyDraft(fieldOf(undefined)), { mode: "json", draft: undefined, text: "{}" });
 });
 
-Deno.test("what was typed goes along into the other view and back", () => {
+Deno.test("switchMode() keeps what was typed, in both directions", () => {
   const filled = withFieldDraft(FORM, emptyDraft(FORM), ["name"], "Ann");
   const read = readDraftedCall(SCHEMA, FORM, filled);
 
@@ -40,7 +40,7 @@ Deno.test("what was typed goes along into the other view and back", () => {
   assert.deepEqual(readDraftedCall(SCHEMA, FORM, back), { payload: { name: "Ann" }, problems: [] });
 });
 
-Deno.test("what a form would lose stays in the JSON view, and it is said why", () => {
+Deno.test("switchMode() keeps JSON that a form would lose, with a reason", () => {
   const json = (text: string) => ({ mode: "json" as const, draft: undefined, text });
   const stays = (text: string) => {
     const call = json(text);
@@ -56,7 +56,7 @@ Deno.test("what a form would lose stays in the JSON view, and it is said why", (
   assert.equal(noFormReason(FORM, json("")), null);
 });
 
-Deno.test("JSON is checked against the schema, and text that is none has no payload", () => {
+Deno.test("readDraftedCall() checks JSON against the schema, and has no payload for other text", () => {
   const read = (text: string) =>
     readDraftedCall(SCHEMA, FORM, { mode: "json", draft: undefined, text });
 
@@ -69,7 +69,7 @@ Deno.test("JSON is checked against the schema, and text that is none has no payl
   });
 });
 
-Deno.test("nothing at all may be sent to a function that does not say what it takes", () => {
+Deno.test("readDraftedCall() allows no payload without a schema", () => {
   const field = fieldOf(undefined);
 
   assert.deepEqual(
@@ -81,13 +81,13 @@ Deno.test("nothing at all may be sent to a function that does not say what it ta
   );
 });
 
-Deno.test("a payload from before is a form where it fits into one", () => {
+Deno.test("draftOfPayload() is a form where the payload fits into one", () => {
   assert.equal(draftOfPayload(FORM, { name: "Ann" }).mode, "form");
   assert.equal(draftOfPayload(FORM, { name: 7 }).mode, "json");
   assert.equal(draftOfPayload(fieldOf(undefined), { name: "Ann" }).mode, "json");
 });
 
-Deno.test("a time-out is a whole number of milliseconds up to a week, or left out", () => {
+Deno.test("readTimeout() takes whole milliseconds up to a week, or nothing", () => {
   assert.equal(readTimeout(""), 30_000);
   assert.equal(readTimeout(" 50 "), 50);
   for (const text of ["0", "-1", "1.5", "soon", "1e300", "604800001"]) {
@@ -108,7 +108,7 @@ function call(payload: Json, function_id = "a::b", at_ms = 1): PastCall {
   return { function_id, namespace: "default", payload, at_ms, duration_ms: 2, error_code: null };
 }
 
-Deno.test("the newest call is the first, and is there after the page was left", () => {
+Deno.test("addToHistory() stores the newest call first", () => {
   const store = setup();
 
   addToHistory(store, call({ n: 1 }));
@@ -117,7 +117,7 @@ Deno.test("the newest call is the first, and is there after the page was left", 
   assert.deepEqual(readHistory(store).map(({ payload }) => payload), [{ n: 2 }, { n: 1 }]);
 });
 
-Deno.test("the same payload is there once, as it was called last", () => {
+Deno.test("addToHistory() replaces a call with the same payload", () => {
   const store = setup();
 
   addToHistory(store, call({ n: 1, m: 2 }, "a::b", 1));
@@ -127,7 +127,7 @@ Deno.test("the same payload is there once, as it was called last", () => {
   assert.deepEqual(readHistory(store).map(({ at_ms }) => at_ms), [3, 1]);
 });
 
-Deno.test("functions are kept apart, also those of one name in two namespaces", () => {
+Deno.test("historyOf() separates functions, also equal ids in two namespaces", () => {
   const store = setup();
   addToHistory(store, call(1));
   addToHistory(store, call(1, "c::d"));
@@ -139,7 +139,7 @@ Deno.test("functions are kept apart, also those of one name in two namespaces", 
   assert.equal(readHistory(store).length, 2);
 });
 
-Deno.test("entries and characters are bounded", () => {
+Deno.test("addToHistory() bounds entries and characters", () => {
   const store = setup();
   for (let i = 0; i < 30; i++) addToHistory(store, call(i));
   assert.equal(readHistory(store).length, 20);
@@ -152,7 +152,7 @@ Deno.test("entries and characters are bounded", () => {
   assert.ok(readHistory(store).length > 10);
 });
 
-Deno.test("a large payload is not kept", () => {
+Deno.test("addToHistory() does not store a large payload", () => {
   const store = setup();
 
   addToHistory(store, call("x".repeat(20_000)));
@@ -160,7 +160,7 @@ Deno.test("a large payload is not kept", () => {
   assert.deepEqual(readHistory(store), []);
 });
 
-Deno.test("what is in the store and not ours is left aside", () => {
+Deno.test("readHistory() ignores other stored values", () => {
   for (const text of ["", "{", "7", "null", '{"a":1}', '[1,null,{"function_id":"a"}]']) {
     assert.deepEqual(readHistory(setup(text)), []);
   }
@@ -168,7 +168,7 @@ Deno.test("what is in the store and not ours is left aside", () => {
   assert.equal(readHistory(mixed).length, 1);
 });
 
-Deno.test("a browser that keeps nothing has a history until the page is left", () => {
+Deno.test("addToHistory() returns the call even without storage", () => {
   const store: TextStore = { read: () => null, write: () => {} };
 
   assert.equal(addToHistory(store, call(1)).length, 1);

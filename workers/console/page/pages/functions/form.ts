@@ -55,7 +55,7 @@ export type FormField =
   );
 
 /** A field of an object. */
-export interface Member {
+interface Member {
   readonly name: string;
   readonly required: boolean;
   readonly field: FormField;
@@ -210,8 +210,8 @@ function asList(value: Json | undefined): Json[] {
 }
 
 /**
- * What was typed: text for text, numbers, JSON, flags (`true`) and choices (JSON of the option);
- * `null` is the value null, `undefined` is left out.
+ * The draft of a field: texts as they are; numbers and JSON as typed; flags and choices as JSON;
+ * `null`: the value null; `undefined`: left out.
  */
 export type Draft = undefined | null | string | ObjectDraft | ListDraft;
 
@@ -268,14 +268,14 @@ export function fitsForm(field: FormField, value: Json): boolean {
 export function readDraft(root: Json | undefined, field: FormField, draft: Draft): ReadDraft {
   const problems: ValidationError[] = [];
   const payload = readField(field, draft, true, [], problems);
-  // The engine takes a reportMissing payload as null.
+  // The engine takes a missing payload as null.
   const errors = root === undefined ? [] : validate(root, payload ?? null);
   const known = problems.map((problem) => pathText(problem.path));
   const others = errors.filter(({ path }) => !known.includes(pathText(path)));
   return { payload, problems: [...problems, ...others] };
 }
 
-/** The draft with another value at a path; reportMissing parents are made. */
+/** The draft with another value at a path; missing parents are made. */
 export function withDraft(field: FormField, draft: Draft, path: JsonPath, value: Draft): Draft {
   const [part, ...rest] = path;
   if (part === undefined) return value;

@@ -18,7 +18,7 @@ import {
 import type { JsonPath, ValidationError } from "./schema_check.ts";
 
 /** Properties that all fields of a form share. */
-export interface FormProps {
+interface FormProps {
   readonly problems: readonly ValidationError[];
   /** Whether sending was tried. */
   readonly tried: boolean;

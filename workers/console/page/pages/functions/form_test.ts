@@ -30,7 +30,7 @@ function kindOf(field: FormField): string {
   return field.kind;
 }
 
-Deno.test("each plain type has its field", () => {
+Deno.test("fieldOf() has a field for each plain type", () => {
   const schema = {
     type: "object",
     required: ["name"],
@@ -64,7 +64,7 @@ Deno.test("each plain type has its field", () => {
   ]);
 });
 
-Deno.test("a shape or null is the field of the shape, however it is written", () => {
+Deno.test("fieldOf() of a nullable schema is the field of the schema, however it is written", () => {
   const schema = {
     properties: {
       zod: { anyOf: [{ type: "string" }, { type: "null" }] },
@@ -85,7 +85,7 @@ Deno.test("a shape or null is the field of the shape, however it is written", ()
   ]);
 });
 
-Deno.test("allOf is one form", () => {
+Deno.test("fieldOf() merges allOf", () => {
   const schema = {
     allOf: [{ $ref: "#/$defs/base" }, { properties: { b: { type: "string" } }, required: ["b"] }],
     $defs: { base: { type: "object", properties: { a: { type: "integer" } }, required: ["a"] } },
@@ -94,7 +94,7 @@ Deno.test("allOf is one form", () => {
   assert.deepEqual(kinds(schema), ["a: integer!", "b: text!"]);
 });
 
-Deno.test("a schema that refers to itself ends in JSON text", () => {
+Deno.test("fieldOf() of a recursive schema ends in JSON text", () => {
   const schema = { type: "object", properties: { child: { $ref: "#" } } };
 
   let field = fieldOf(schema);
@@ -108,7 +108,7 @@ Deno.test("a schema that refers to itself ends in JSON text", () => {
   assert.equal(levels, 5);
 });
 
-Deno.test("a schema whose members multiply makes a form of bounded size", () => {
+Deno.test("fieldOf() bounds the number of fields", () => {
   const names = Array.from({ length: 30 }, (_, i) => [`m${i}`, { $ref: "#" }]);
   const count = (field: FormField): number =>
     field.kind === "object" ? field.members.reduce((n, { field }) => n + count(field), 1) : 1;
@@ -118,13 +118,13 @@ Deno.test("a schema whose members multiply makes a form of bounded size", () => 
   assert.ok(fields < 5_000, `${fields} fields`);
 });
 
-Deno.test("what is no schema is one field of JSON", () => {
+Deno.test("fieldOf() of an invalid schema is one field of JSON", () => {
   for (const schema of [undefined, null, true, 3, "x", [], { type: "array", items: 5 }.items]) {
     assert.deepEqual(kinds(schema as Json), ["json"]);
   }
 });
 
-Deno.test("hints say what a person has to know and not the bounds of the language", () => {
+Deno.test("fieldOf() leaves bounds of the language out of hints", () => {
   const hints = (schema: Json) => fieldOf(schema).hint;
 
   assert.equal(hints({ type: "integer", minimum: 1, maximum: 9 }), "integer, 1 to 9");
@@ -137,7 +137,7 @@ Deno.test("hints say what a person has to know and not the bounds of the languag
   assert.equal(hints({ type: "string", pattern: "^a+$" }), "text, like ^a+$");
 });
 
-Deno.test("descriptions and defaults are kept, titles stand in for descriptions", () => {
+Deno.test("fieldOf() keeps descriptions and defaults, and uses titles as descriptions", () => {
   assert.equal(fieldOf({ type: "string", description: "Whom" }).description, "Whom");
   assert.equal(fieldOf({ type: "string", title: "Who" }).description, "Who");
   assert.equal(fieldOf({ type: "integer", default: 7 }).preset, 7);
@@ -175,7 +175,7 @@ function read(draft: Draft): { payload: Json | undefined; problems: string[] } {
   };
 }
 
-Deno.test("what is typed becomes the payload, and what is left out stays out", () => {
+Deno.test("readDraft() makes a payload of what was typed only", () => {
   const draft = typed(
     [["sku"], "tea"],
     [["qty"], " 3 "],
@@ -200,14 +200,14 @@ Deno.test("what is typed becomes the payload, and what is left out stays out", (
   });
 });
 
-Deno.test("an empty form says what is required, and optional objects are not", () => {
+Deno.test("readDraft() of an empty form reports required members, not those of optional objects", () => {
   assert.deepEqual(read(typed()), {
     payload: {},
     problems: ["sku is required", "qty is required"],
   });
 });
 
-Deno.test("numbers that are none are given at their place, with everything else that is wrong", () => {
+Deno.test("readDraft() reports invalid numbers by path, with all other errors", () => {
   for (const text of ["abc", "1,5", "0x10", "Infinity", "--1", "1 2", "NaN", "1e999"]) {
     assert.deepEqual(read(typed([["qty"], text])).problems, [
       "qty must be a number",
@@ -222,13 +222,13 @@ Deno.test("numbers that are none are given at their place, with everything else 
   assert.deepEqual(low.problems, ["qty must be at least 1"]);
 });
 
-Deno.test("JSON that is none is given at its place", () => {
+Deno.test("readDraft() reports invalid JSON by path", () => {
   const draft = typed([["sku"], "a"], [["qty"], "1"], [["extra"], "{a:1}"]);
 
   assert.match(read(draft).problems.join(), /^extra is not JSON: /);
 });
 
-Deno.test("a list says which of its items is empty", () => {
+Deno.test("readDraft() reports which item of a list is empty", () => {
   const form = fieldOf({ type: "array", items: { type: "integer" } });
   const draft: Draft = { kind: "list", items: ["1", undefined, "x"] };
 
@@ -239,7 +239,7 @@ Deno.test("a list says which of its items is empty", () => {
   assert.equal(errorAt(problems, [2]), "must be a number");
 });
 
-Deno.test("a member of an optional object makes its other members required", () => {
+Deno.test("readDraft() requires the members of an optional object that has one", () => {
   const schema: Json = {
     properties: {
       at: {
@@ -259,7 +259,7 @@ Deno.test("a member of an optional object makes its other members required", () 
   ]);
 });
 
-Deno.test("values that fit a form come out of it unchanged", () => {
+Deno.test("fitsForm() holds for values that the form returns unchanged", () => {
   const values: Json[] = [
     {},
     { sku: "", qty: 1, note: null },
@@ -275,13 +275,13 @@ Deno.test("values that fit a form come out of it unchanged", () => {
   }
 });
 
-Deno.test("values that a form would change are given apart", () => {
+Deno.test("fitsForm() does not hold for values that the form would change", () => {
   for (const value of [[], "text", { at: [1] }, { sku: 12 }, { lines: {} }] as Json[]) {
     assert.equal(fitsForm(FORM, value), false, JSON.stringify(value));
   }
 });
 
-Deno.test("a change of a draft leaves the one before as it was", () => {
+Deno.test("withDraft() does not change its argument", () => {
   const before = typed([["sku"], "a"]);
 
   withDraft(FORM, before, ["sku"], "b");
@@ -289,7 +289,7 @@ Deno.test("a change of a draft leaves the one before as it was", () => {
   assert.equal((read(before).payload as { sku: string }).sku, "a");
 });
 
-Deno.test("places read as in JavaScript", () => {
+Deno.test("pathText() reads like JavaScript", () => {
   assert.equal(pathText([]), "payload");
   assert.equal(pathText(["items", 2, "name"]), "items[2].name");
   assert.equal(pathText([0]), "[0]");

@@ -33,7 +33,7 @@ const traffic = (calls_per_s: number, p99_ms: number | null): FunctionTraffic =>
   p99_ms,
 });
 
-Deno.test("by name, functions stand below the first part of their ids", () => {
+Deno.test("functionRows() by name groups by the first part of the id", () => {
   const items = [
     item("orders::b"),
     item("alone"),
@@ -61,7 +61,7 @@ Deno.test("by name, functions stand below the first part of their ids", () => {
   ]);
 });
 
-Deno.test("the other way round, heads stay above their functions", () => {
+Deno.test("functionRows() descending keeps headers above their functions", () => {
   const items = [item("a::x"), item("a::y"), item("b::z")];
 
   const { rows } = functionRows(items, { ...ALL, descending: true }, () => undefined);
@@ -69,7 +69,7 @@ Deno.test("the other way round, heads stay above their functions", () => {
   assert.deepEqual(say(rows), ["b (1)", "  b::z", "a (2)", "  a::y", "  a::x"]);
 });
 
-Deno.test("a closed group shows its head only, unless something is searched", () => {
+Deno.test("functionRows() hides the functions of a collapsed group, unless searched", () => {
   const items = [item("a::x"), item("a::y")];
   const view = { ...ALL, closed: new Set(["default/a"]) };
 
@@ -78,7 +78,7 @@ Deno.test("a closed group shows its head only, unless something is searched", ()
   assert.deepEqual(say(searched.rows), ["a (1)", "  a::y"]);
 });
 
-Deno.test("every word has to occur in id, description, worker or namespace", () => {
+Deno.test("functionRows() needs every word in id, description, worker or namespace", () => {
   const items = [
     item("mail::send", { description: "Sends a letter", worker_name: "Post" }),
     item("mail::read", { worker_name: "post" }),
@@ -94,7 +94,7 @@ Deno.test("every word has to occur in id, description, worker or namespace", () 
   assert.equal(found("", "post"), 1);
 });
 
-Deno.test("by a measure there are no groups, and what was not measured stands last either way", () => {
+Deno.test("functionRows() by a value has no groups, and missing values last in both directions", () => {
   const items = [item("a::none"), item("b::slow"), item("c::quick")];
   const measured = new Map([
     ["default/b::slow", traffic(1, 90)],
@@ -109,7 +109,7 @@ Deno.test("by a measure there are no groups, and what was not measured stands la
   assert.deepEqual(by("calls", false), ["  a::none", "  b::slow", "  c::quick"]);
 });
 
-Deno.test("functions of one name in two namespaces are two rows with keys of their own", () => {
+Deno.test("functionRows() separates equal ids in two namespaces", () => {
   const items = [item("a::x"), item("a::x", { namespace: "eu" })];
 
   const { rows } = functionRows(items, ALL, () => undefined);
@@ -117,14 +117,14 @@ Deno.test("functions of one name in two namespaces are two rows with keys of the
   assert.equal(new Set(rows.map(({ key }) => key)).size, rows.length);
 });
 
-Deno.test("an id that begins with the separator is its own group", () => {
+Deno.test("functionRows() makes an id that begins with the separator its own group", () => {
   assert.deepEqual(say(functionRows([item("::x")], ALL, () => undefined).rows), [
     "::x (1)",
     "  ::x",
   ]);
 });
 
-Deno.test("isInternal() holds for what a worker marks as internal", () => {
+Deno.test("isInternal() holds for functions that their worker marks as internal", () => {
   assert.equal(isInternal(item("a::b", { metadata: { internal: true } })), true);
   for (const metadata of [{ internal: "yes" }, { team: "shop" }, null, "internal"]) {
     assert.equal(isInternal(item("a::b", { metadata })), false);

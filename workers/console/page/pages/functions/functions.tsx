@@ -47,6 +47,8 @@ import {
 
 /** Samples between two sorts of the list by traffic. */
 const RERANK_SAMPLES = 3;
+/** Samples in the sparkline of a row: one minute. */
+const SPARK_SAMPLES = 60;
 
 const ON: readonly WatchedTrigger[] = [
   { type: "engine::functions-available" },
@@ -250,11 +252,8 @@ function findFunction(item: Json): { text: string; hint: string; to: string } | 
   return { text: function_id, hint: worker_name, to: functionAddress(function_id, namespace) };
 }
 
-/** Samples in the sparkline of a row: one minute. */
-const SPARK_SAMPLES = 60;
-
 /** The columns, with the newest samples. */
-export function functionColumns(
+function functionColumns(
   samples: EngineSamples,
   placeOf: (row: FunctionRow) => SortValue,
 ): readonly Column<FunctionRow>[] {

@@ -70,9 +70,8 @@ export function takesBody(method: string): boolean {
 }
 
 /**
- * A request that makes the handler see a payload: one that looks like what handlers of HTTP
- * triggers get is taken apart, any other is the body. Parameters that are not given are their
- * names.
+ * The request that gives the handler a payload. A payload shaped like that of HTTP handlers is
+ * taken apart, any other becomes the body. Missing path parameters get their names as values.
  */
 export function draftOfCall(route: HttpRoute, payload: Json | undefined): RequestDraft {
   const members = isObject(payload) ? payload : {};

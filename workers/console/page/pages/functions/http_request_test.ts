@@ -8,7 +8,7 @@ function draft(more: Partial<RequestDraft> = {}): RequestDraft {
   return { method: "GET", params: {}, query: [], headers: [], body: "", ...more };
 }
 
-Deno.test("a route is read from the config as the engine reads it", () => {
+Deno.test("routeOf() reads the config as the engine does", () => {
   assert.deepEqual(routeOf({ api_path: "a/:id/*", http_method: " post " }), {
     method: "POST",
     path: "/a/:id/*",
@@ -20,7 +20,7 @@ Deno.test("a route is read from the config as the engine reads it", () => {
   }
 });
 
-Deno.test("whatever is typed into a parameter comes out of the engine's route table", () => {
+Deno.test("buildRequest() encodes parameters so that the engine's route table decodes them", () => {
   const texts = ["7", "a b", "a/b", "ü?&#=+%", "%2F", "50%", "😀", ":id", "*", "a:b@c,d"];
 
   for (const text of texts) {
@@ -34,7 +34,7 @@ Deno.test("whatever is typed into a parameter comes out of the engine's route ta
   }
 });
 
-Deno.test("the rest of a route may be several segments, or none", () => {
+Deno.test("buildRequest() allows several segments, or none, for the remainder", () => {
   const path = (rest: string) =>
     buildRequest(route("/files/*"), draft({ params: { "*": rest } })).path;
 
@@ -42,7 +42,7 @@ Deno.test("the rest of a route may be several segments, or none", () => {
   assert.equal(path(""), "/files/");
 });
 
-Deno.test("a parameter must be there and must not be a step in the path", () => {
+Deno.test("buildRequest() refuses empty parameters, `.` and `..`", () => {
   const problems = (id: string) =>
     buildRequest(route("/o/:id"), draft({ params: { id } })).problems;
 
@@ -53,7 +53,7 @@ Deno.test("a parameter must be there and must not be a step in the path", () => 
   });
 });
 
-Deno.test("literal segments match however their owner wrote them", () => {
+Deno.test("buildRequest() encodes literal segments that are encoded or not", () => {
   for (const written of ["/a%20b", "/50%", "/ü", "/a:b"]) {
     const table = new RouteTable<string>();
     table.add({ id: "1", method: "GET", path: written, value: "found" } as never);
@@ -62,13 +62,13 @@ Deno.test("literal segments match however their owner wrote them", () => {
   }
 });
 
-Deno.test("queries are encoded, and pairs without a name are left out", () => {
+Deno.test("buildRequest() encodes the query, and leaves out pairs without a name", () => {
   const query = [{ name: "q", value: "a&b=c" }, { name: "", value: "x" }, { name: "q", value: "" }];
 
   assert.equal(buildRequest(route("/a"), draft({ query })).path, "/a?q=a%26b%3Dc&q=");
 });
 
-Deno.test("a body that is JSON says so, unless a header says what it is", () => {
+Deno.test("buildRequest() sets the content type of JSON, unless a header does", () => {
   const post = (body: string, headers: RequestDraft["headers"] = []) =>
     buildRequest(route("/a", "POST"), draft({ method: "POST", body, headers }));
 
@@ -79,7 +79,7 @@ Deno.test("a body that is JSON says so, unless a header says what it is", () => 
   assert.equal(typed.body, "a,b");
 });
 
-Deno.test("bodies that are not what they look like are given", () => {
+Deno.test("buildRequest() reports invalid JSON bodies", () => {
   const problem = (method: string, body: string) =>
     buildRequest(route("/a", method), draft({ method, body })).problems["body"];
 
@@ -88,7 +88,7 @@ Deno.test("bodies that are not what they look like are given", () => {
   assert.equal(problem("POST", ""), undefined);
 });
 
-Deno.test("headers that cannot be sent are given by their place", () => {
+Deno.test("buildRequest() reports invalid headers by index", () => {
   const headers = [
     { name: "x-ok", value: "1" },
     { name: "", value: "" },
@@ -109,7 +109,7 @@ Deno.test("headers that cannot be sent are given by their place", () => {
   });
 });
 
-Deno.test("a payload as handlers get it becomes the request that makes it", () => {
+Deno.test("draftOfCall() takes a payload of an HTTP handler apart", () => {
   const payload = {
     path_params: { id: 7, "*": "a/b" },
     query_params: { dry: "1", deep: { not: "plain" } },
@@ -126,7 +126,7 @@ Deno.test("a payload as handlers get it becomes the request that makes it", () =
   });
 });
 
-Deno.test("any other payload is the body, and parameters are their names", () => {
+Deno.test("draftOfCall() uses any other payload as the body, and names as parameters", () => {
   const sent = draftOfCall(route("/o/:id", "POST"), { n: 1 });
 
   assert.deepEqual([sent.body, sent.params], ['{"n":1}', { id: "ID" }]);

@@ -45,6 +45,8 @@ import { FormFields } from "./form_fields.tsx";
 import type { JsonPath, ValidationError } from "./schema_check.ts";
 
 const MODES = [{ value: "form", label: "Form" }, { value: "json", label: "JSON" }];
+/** Progress messages of a call that are shown. */
+const PROGRESS_MAX = 200;
 
 /** The form of a call, its outcome, and earlier calls. */
 export function InvokePanel({ invoke }: { invoke: Invoke }): VNode {
@@ -242,11 +244,8 @@ function problemText({ path, message }: ValidationError): string {
   return `${pathText(path)} ${message}`;
 }
 
-/** Progress messages of a call that are shown. */
-const PROGRESS_MAX = 200;
-
 /** The function to call. */
-export interface InvokeTarget {
+interface InvokeTarget {
   readonly function_id: string;
   readonly namespace: string;
   /** JSON Schema of its payload, if it has one. */
@@ -254,7 +253,7 @@ export interface InvokeTarget {
 }
 
 /** A running call, or the outcome of the last one. */
-export type InvokeRun =
+type InvokeRun =
   & { readonly progress: readonly Json[] }
   & (
     | { readonly state: "running"; readonly since_ms: number }
@@ -262,8 +261,8 @@ export type InvokeRun =
     | { readonly state: "failed"; readonly failure: CallFailure }
   );
 
-/** See the module. */
-export interface Invoke extends CallDraft {
+/** A call that is being filled in, the running call, and earlier calls. */
+interface Invoke extends CallDraft {
   readonly field: FormField;
   /** Why the payload cannot be shown as a form; `null`: it can. */
   readonly noFormReason: string | null;
@@ -285,17 +284,17 @@ export interface Invoke extends CallDraft {
   forget(): void;
 }
 
-/** See the module. */
+/** The state of the form that calls a function. */
 export function useInvoke({ function_id, namespace, schema }: InvokeTarget): Invoke {
   const { preferences } = useShell();
-  const shape = JSON.stringify(schema);
-  const field = useMemo(() => fieldOf(schema), [shape]);
-  const [call, fill] = useState<CallDraft>(() => emptyDraft(field));
+  const schemaText = JSON.stringify(schema);
+  const field = useMemo(() => fieldOf(schema), [schemaText]);
+  const [call, setCall] = useState<CallDraft>(() => emptyDraft(field));
   const [tried, setTried] = useState(false);
   const [timeout, setTimeout] = useState("");
-  const [kept, keep] = useState(() => readHistory(preferences));
-  const read = useMemo(() => readDraftedCall(schema, field, call), [call, field, shape]);
-  const { run, start, cancel } = useRun((past) => keep(addToHistory(preferences, past)));
+  const [history, setHistory] = useState(() => readHistory(preferences));
+  const read = useMemo(() => readDraftedCall(schema, field, call), [call, field, schemaText]);
+  const { run, start, cancel } = useRun((past) => setHistory(addToHistory(preferences, past)));
   const send = () => {
     setTried(true);
     const timeout_ms = readTimeout(timeout);
@@ -310,23 +309,23 @@ export function useInvoke({ function_id, namespace, schema }: InvokeTarget): Inv
     tried,
     timeout,
     run,
-    past: historyOf(kept, namespace, function_id),
-    setMode: (mode) => fill(switchMode(field, call, mode, read)),
-    change: (path, draft) => fill((call) => withFieldDraft(field, call, path, draft)),
-    write: (text) => fill((call) => ({ ...call, text })),
+    past: historyOf(history, namespace, function_id),
+    setMode: (mode) => setCall(switchMode(field, call, mode, read)),
+    change: (path, draft) => setCall((call) => withFieldDraft(field, call, path, draft)),
+    write: (text) => setCall((call) => ({ ...call, text })),
     setTimeout,
     take: (payload) => {
-      fill(draftOfPayload(field, payload));
+      setCall(draftOfPayload(field, payload));
       setTried(false);
     },
     send,
     cancel,
-    forget: () => keep(forgetHistory(preferences, namespace, function_id)),
+    forget: () => setHistory(forgetHistory(preferences, namespace, function_id)),
   };
 }
 
 /** A call to start. */
-interface Started {
+interface CallToStart {
   readonly function_id: string;
   readonly namespace: string;
   readonly payload: Json | undefined;
@@ -334,15 +333,15 @@ interface Started {
 }
 
 /** Runs one call at a time; `onEnd` is called with each outcome. */
-function useRun(over: (past: PastCall) => void): {
+function useRun(onEnd: (past: PastCall) => void): {
   run: InvokeRun | null;
-  start: (call: Started) => void;
+  start: (call: CallToStart) => void;
   cancel: () => void;
 } {
   const live = useLive();
   const [run, setRun] = useState<InvokeRun | null>(null);
   const abort = useRef<AbortController>();
-  const start = ({ function_id, namespace, payload, timeout_ms }: Started) => {
+  const start = ({ function_id, namespace, payload, timeout_ms }: CallToStart) => {
     if (run?.state === "running") return;
     const { signal } = abort.current = new AbortController();
     let progress: readonly Json[] = [];
@@ -350,7 +349,7 @@ function useRun(over: (past: PastCall) => void): {
     const end = (run: InvokeRun, duration_ms: number, error_code: string | null) => {
       setRun(run);
       const at_ms = Date.now();
-      over({ function_id, namespace, payload: payload ?? null, at_ms, duration_ms, error_code });
+      onEnd({ function_id, namespace, payload: payload ?? null, at_ms, duration_ms, error_code });
     };
     const onProgress = (data: Json) => {
       progress = [...progress, data].slice(-PROGRESS_MAX);

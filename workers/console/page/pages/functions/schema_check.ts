@@ -35,8 +35,8 @@ export function validate(root: Json, value: Json | undefined): ValidationError[]
 }
 
 /**
- * The schema behind local references (`#`, `#/$defs/…`); `true`, which fits everything, where there
- * is none or the references go in circles.
+ * Resolves local references (`#`, `#/$defs/…`). `true`, which allows everything, if the target is
+ * missing or the references are circular.
  */
 export function resolveSchema(root: Json, schema: Json | undefined): JsonObject | boolean {
   let current = schema;
@@ -54,7 +54,7 @@ export function resolveSchema(root: Json, schema: Json | undefined): JsonObject 
 }
 
 /** The JSON Schema type of a value; integers are `number` too. */
-export function typeOf(value: Json): string {
+function typeOf(value: Json): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   return typeof value;

@@ -20,13 +20,13 @@ function say(schema: Json, value: Json | undefined): string[] {
   return validate(schema, value).map(({ path, message }) => `${path.join("/")} ${message}`);
 }
 
-Deno.test("a value that fits has no errors", () => {
+Deno.test("validate() of a valid value has no errors", () => {
   const value = { sku: "tea", qty: 3, size: "m", tags: ["a"], price: 1.5 };
 
   assert.deepEqual(say(ORDER, value), []);
 });
 
-Deno.test("every misfit is given with its place", () => {
+Deno.test("validate() reports every error with its path", () => {
   const value = { sku: "t", qty: 11.5, size: "x", tags: ["a", 1, "c"], price: 9, color: "red" };
 
   assert.deepEqual(say(ORDER, value), [
@@ -40,7 +40,7 @@ Deno.test("every misfit is given with its place", () => {
   ]);
 });
 
-Deno.test("bounds of numbers and texts hold on both sides", () => {
+Deno.test("validate() checks bounds of numbers and texts on both sides", () => {
   assert.deepEqual(say(ORDER, { sku: "12345", qty: 0, price: 0 }), [
     "sku must have at most 4 characters",
     "qty must be at least 1",
@@ -49,12 +49,12 @@ Deno.test("bounds of numbers and texts hold on both sides", () => {
   assert.deepEqual(say(ORDER, { sku: "éé", qty: 11 }), ["qty must be at most 10"]);
 });
 
-Deno.test("members that are required and not there are named", () => {
+Deno.test("validate() reports missing required members", () => {
   assert.deepEqual(say(ORDER, {}), ["sku is required", "qty is required"]);
   assert.deepEqual(say({ type: "string" }, undefined), [" is required"]);
 });
 
-Deno.test("members named like those of every object are not taken for given", () => {
+Deno.test("validate() does not find required members in the prototype", () => {
   const schema = { required: ["constructor", "toString"], properties: {} };
 
   assert.deepEqual(say(schema, {}), ["constructor is required", "toString is required"]);
@@ -64,7 +64,7 @@ Deno.test("members named like those of every object are not taken for given", ()
   );
 });
 
-Deno.test("an alternative fits when one branch does", () => {
+Deno.test("validate() accepts an alternative if one branch is valid", () => {
   const schema = { anyOf: [{ type: "string" }, { type: "null" }] };
 
   assert.deepEqual(say(schema, null), []);
@@ -72,7 +72,7 @@ Deno.test("an alternative fits when one branch does", () => {
   assert.deepEqual(say(schema, 4), [" must be a string or null"]);
 });
 
-Deno.test("of alternatives the one that came closest says what is wrong", () => {
+Deno.test("validate() reports the errors of the closest alternative", () => {
   const schema = {
     oneOf: [
       { type: "object", properties: { kind: { const: "a" }, n: { type: "number" } } },
@@ -83,7 +83,7 @@ Deno.test("of alternatives the one that came closest says what is wrong", () => 
   assert.deepEqual(say(schema, { kind: "a", n: "x" }), ["n must be a number"]);
 });
 
-Deno.test("local references are followed, with escapes and what stands beside them", () => {
+Deno.test("validate() follows local references, with escapes and siblings", () => {
   const schema = {
     $defs: { "a/b": { type: "integer" } },
     properties: { n: { $ref: "#/$defs/a~1b", minimum: 3 }, self: { $ref: "#" } },
@@ -97,7 +97,7 @@ Deno.test("local references are followed, with escapes and what stands beside th
   assert.deepEqual(resolveSchema(schema, { $ref: "https://example.com/a.json" }), true);
 });
 
-Deno.test("references in circles end, and so does deep nesting", () => {
+Deno.test("validate() ends on circular references and deep nesting", () => {
   const circle = { $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } } };
   assert.equal(resolveSchema(circle, { $ref: "#/$defs/a" }), true);
 
@@ -108,26 +108,26 @@ Deno.test("references in circles end, and so does deep nesting", () => {
   assert.deepEqual(say({ items: { $ref: "#" } }, deep), []);
 });
 
-Deno.test("alternatives that double at each level end in time", () => {
+Deno.test("validate() bounds nested alternatives", () => {
   const both = [{ $ref: "#" }, { $ref: "#" }];
 
   assert.deepEqual(say({ anyOf: both, oneOf: both }, 1), []);
 });
 
-Deno.test("a flood of errors is cut", () => {
+Deno.test("validate() bounds the number of errors", () => {
   const value = Array.from({ length: 5_000 }, () => 1);
 
   assert.equal(validate({ items: { type: "string" } }, value).length, 20);
 });
 
-Deno.test("schemas that are no schemas fit everything, and false fits nothing", () => {
+Deno.test("validate() allows everything for invalid schemas, and nothing for false", () => {
   for (const schema of [null, 4, "x", [], true, { type: 7 }, { properties: 3, required: 9 }]) {
     assert.deepEqual(say(schema, { a: 1 }), []);
   }
   assert.deepEqual(say(false, 1), [" is not allowed here"]);
 });
 
-Deno.test("equality of JSON ignores the order of members and nothing else", () => {
+Deno.test("sameJson() ignores the order of members and nothing else", () => {
   assert.equal(sameJson({ a: 1, b: [2] }, { b: [2], a: 1 }), true);
   assert.equal(sameJson({ a: 1 }, { a: 1, b: 2 }), false);
   assert.equal(sameJson([1, 2], [2, 1]), false);

@@ -18,7 +18,7 @@ const LINE_CHARS_MAX = 76;
 const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** A call to show as code. */
-export interface SnippetCall {
+interface SnippetCall {
   readonly function_id: string;
   readonly namespace: string;
   /** `undefined`: none. */
@@ -72,7 +72,7 @@ ${members.map((member) => `        ${member},\n`).join("")}    })
 }
 
 /** A request to show as code. */
-export interface SnippetRequest {
+interface SnippetRequest {
   readonly method: string;
   /** Such as `http://127.0.0.1:3111/orders/7?dry=1`. */
   readonly url: string;

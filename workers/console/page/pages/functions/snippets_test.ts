@@ -36,13 +36,13 @@ async function wordsOf(command: string): Promise<string[]> {
   return new TextDecoder().decode(stdout).split("\0").slice(0, -1);
 }
 
-Deno.test("a call of plain values is a command as a person would type it", () => {
+Deno.test("asCommand() writes plain values as key=value", () => {
   assert.equal(asCommand(call({ a: 2, name: "Ann" })), "engine trigger math::add a=2 name=Ann");
   assert.equal(asCommand(call({ note: "two words" })), "engine trigger math::add 'note=two words'");
   assert.equal(asCommand(call({ a: [1] })), `engine trigger math::add --payload='{"a":[1]}'`);
 });
 
-Deno.test("a command calls with the very payload, whatever stands in it", async () => {
+Deno.test("asCommand() calls with exactly the payload", async () => {
   for (const payload of NASTY) {
     const command = asCommand(call(payload))!;
 
@@ -55,7 +55,7 @@ Deno.test("a command calls with the very payload, whatever stands in it", async 
   }
 });
 
-Deno.test("an id that looks like an option or a field is no such thing", async () => {
+Deno.test("asCommand() escapes an id that looks like an option or a field", async () => {
   for (const id of ["--help", "a=b", "$(id)", "it's", "a b"]) {
     const [word] = await wordsOf(asCommand(call({}, id))!.replace(/^engine trigger/, "w"));
 
@@ -64,11 +64,11 @@ Deno.test("an id that looks like an option or a field is no such thing", async (
   }
 });
 
-Deno.test("no command is offered for a namespace that it cannot reach", () => {
+Deno.test("asCommand() is undefined for another namespace", () => {
   assert.equal(asCommand(call({}, "a::b", "other")), undefined);
 });
 
-Deno.test("TypeScript calls with the very payload, whatever stands in it", async () => {
+Deno.test("asTypeScript() calls with exactly the payload", async () => {
   for (const payload of NASTY) {
     const program = asTypeScript(call(payload, `it's "x" \${1}`, "shop"));
 
@@ -83,7 +83,7 @@ Deno.test("TypeScript calls with the very payload, whatever stands in it", async
   });
 });
 
-Deno.test("TypeScript looks as the formatter writes it", () => {
+Deno.test("asTypeScript() is formatted like deno fmt", () => {
   const text = asTypeScript(call({ a: 2, "b-c": ["x"], long: { text: "y".repeat(70), n: null } }));
 
   assert.equal(
@@ -135,7 +135,7 @@ for program in json.loads(sys.stdin.read()):
   },
 });
 
-Deno.test("curl sends the very request, whatever stands in it", async () => {
+Deno.test("asCurl() sends exactly the request", async () => {
   const request = {
     method: "POST",
     url: "http://127.0.0.1:3111/it's/[1]?a={b}",
@@ -155,7 +155,7 @@ Deno.test("curl sends the very request, whatever stands in it", async () => {
   ]);
 });
 
-Deno.test("curl names the method only where it would take another", () => {
+Deno.test("asCurl() names the method only where curl would use another", () => {
   const url = "http://127.0.0.1:3111/a";
   const curl = (method: string, body?: string) => asCurl({ method, url, headers: [], body });
 
@@ -167,7 +167,7 @@ Deno.test("curl names the method only where it would take another", () => {
   assert.equal(curl("GET", "1"), `curl -X GET ${url} \\\n  --data-raw '1'`);
 });
 
-Deno.test("plain words stay without quotes", () => {
+Deno.test("shellWord() leaves plain words without quotes", () => {
   assert.equal(shellWord("math::add"), "math::add");
   assert.equal(shellWord("a b"), "'a b'");
   assert.equal(shellWord(""), "''");

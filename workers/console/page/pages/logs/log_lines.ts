@@ -1,54 +1,58 @@
 /**
- * A stored log record (PROTOCOL 5.8) as the Logs page uses it, and which ones fit a filter.
+ * Log lines, read from the store's format (PROTOCOL 5.8), and the lines that a page holds.
+ *
+ * A page gets lines from three sources: stored lines, fired ones, and older ones on demand.
+ * {@linkcode LogTail} joins them by their number, so the order of arrival does not matter.
  *
  * @module
  */
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import { type Attributes, attributesOf, msOf, numberOf, objectOf, textOf } from "../../kit/json.ts";
 
-/** The least important first. */
+/** The least severe first. */
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
+/** Where lines come from: an SDK's logger, a process's output, the engine, `engine::log::*`. */
+export const LOG_SOURCES = ["logger", "output", "engine", "function"] as const;
+/** Lines that a page holds; new ones push out the oldest. */
+const LOG_LINES_MAX = 20_000;
 
 /** One of {@linkcode LOG_LEVELS}. */
 export type LogLevel = typeof LOG_LEVELS[number];
 
-/** Where a line comes from: an SDK's logger, a process's output, the engine, `engine::log::*`. */
-export const LOG_SOURCES = ["logger", "output", "engine", "function"] as const;
-
-/** One line. */
+/** A log line. */
 export interface LogLine {
-  /** Grows with every line of an engine's life. */
+  /** Increases with every line, until the engine restarts. */
   readonly seq: number;
   /** Milliseconds since 1970, with fractions. */
   readonly atMs: number;
   readonly level: LogLevel;
   readonly text: string;
-  /** Name of the worker or program that said it. */
+  /** The name of the worker or program. */
   readonly worker: string;
-  /** `null` when it is not one of a managed worker. */
+  /** `null` if the worker is not managed. */
   readonly replica: number | null;
   readonly source: string;
-  /** The function that was running; `null` when nobody knows. */
+  /** The function that was running; `null`: unknown. */
   readonly functionId: string | null;
   readonly traceId: string | null;
   readonly spanId: string | null;
-  /** What else came with it, without what is a field here. */
+  /** The other attributes. */
   readonly attributes: Attributes;
 }
 
-/** What to show; an empty text or `null` asks for nothing. */
+/** A filter for log lines; empty texts filter nothing. */
 export interface LogFilter {
   /** This level and above. */
   readonly level: LogLevel;
   readonly worker: string;
   readonly functionId: string;
   readonly traceId: string;
-  /** In the text or an attribute, whatever the case. */
+  /** In the text or in an attribute, ignoring case. */
   readonly text: string;
   readonly source: string;
 }
 
-/** A filter that everything fits. */
+/** The filter that all lines match. */
 export const ALL_LOGS: LogFilter = {
   level: "trace",
   worker: "",
@@ -58,7 +62,7 @@ export const ALL_LOGS: LogFilter = {
   source: "",
 };
 
-/** Severity numbers of the levels, as OpenTelemetry counts. */
+/** OpenTelemetry's severity numbers of the levels. */
 export const SEVERITY_OF: Readonly<Record<LogLevel, number>> = {
   trace: 1,
   debug: 5,
@@ -67,7 +71,7 @@ export const SEVERITY_OF: Readonly<Record<LogLevel, number>> = {
   error: 17,
 };
 
-/** Reads one record; missing members become empty. */
+/** Reads a log record; missing members become empty. */
 export function readLogLine(raw: Json): LogLine {
   const record = objectOf(raw);
   const attributes = attributesOf(record.attributes);
@@ -88,8 +92,8 @@ export function readLogLine(raw: Json): LogLine {
   };
 }
 
-/** Whether a line is to be shown; for what the engine cannot sort out before it sends. */
-export function fitsFilter(line: LogLine, filter: LogFilter): boolean {
+/** Whether a line matches a filter, for lines that the engine cannot filter itself. */
+export function matchesFilter(line: LogLine, filter: LogFilter): boolean {
   if (SEVERITY_OF[line.level] < SEVERITY_OF[filter.level]) return false;
   if (filter.worker !== "" && line.worker !== filter.worker) return false;
   if (filter.functionId !== "" && line.functionId !== filter.functionId) return false;
@@ -101,7 +105,7 @@ export function fitsFilter(line: LogLine, filter: LogFilter): boolean {
     JSON.stringify(line.attributes).toLowerCase().includes(text);
 }
 
-/** A level by its name; unknown names count by their number, 0 as `info`. */
+/** A level by its name, or by its severity number if the name is unknown; 0 is `info`. */
 export function levelOf(name: string, severity = 0): LogLevel {
   const lower = name.toLowerCase();
   const known = LOG_LEVELS.find((level) => lower.startsWith(level));
@@ -112,18 +116,18 @@ export function levelOf(name: string, severity = 0): LogLevel {
   return severity >= 5 ? "debug" : "trace";
 }
 
-/** A stretch of a text. */
-export interface TextPart {
+/** A part of a text. */
+interface TextPart {
   readonly text: string;
-  /** It is what was looked for. */
+  /** Whether it is the searched word. */
   readonly isHit: boolean;
 }
 
-/** A text cut where a word stands in it, whatever the case. */
-export function partsOf(text: string, word: string): readonly TextPart[] {
+/** A text split at the occurrences of a word, ignoring case. */
+export function splitAtWord(text: string, word: string): readonly TextPart[] {
   const wanted = word.toLowerCase();
   const lower = text.toLowerCase();
-  // Some letters change their length with their case; then places would not fit.
+  // Some letters change their length with their case, which would shift positions.
   if (wanted === "" || lower.length !== text.length) return [{ text, isHit: false }];
   const parts: TextPart[] = [];
   let from = 0;
@@ -141,36 +145,33 @@ export function partsOf(text: string, word: string): readonly TextPart[] {
 // deno-lint-ignore no-control-regex -- They are what is taken out.
 const TERMINAL_CODES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])/g;
 
-/** Without what tells a terminal about colours. */
+/** The text without terminal escape sequences. */
 export function plainText(text: string): string {
   return text.includes("\x1b") ? text.replaceAll(TERMINAL_CODES, "") : text;
 }
 
-/** Lines that a page holds; new ones push out the oldest. */
-const LOG_LINES_MAX = 20_000;
-
-/** See the module. Ordered by number, the oldest first. */
+/** The lines that a page holds, ordered by number. */
 export class LogTail {
   readonly #max: number;
   #lines: LogLine[] = [];
   #dropped = 0;
 
-  /** `max`: lines that are held. */
+  /** `max`: how many lines are held. */
   constructor(max: number = LOG_LINES_MAX) {
     this.#max = max;
   }
 
-  /** The lines, the oldest first. A fresh array after every change, so one may compare it. */
+  /** The lines, the oldest first. A new array after every change. */
   get lines(): readonly LogLine[] {
     return this.#lines;
   }
 
-  /** Lines that were pushed out to make room, or never came. */
+  /** How many lines were pushed out or missed. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Adds new lines; says how many of them were not known. */
+  /** Adds new lines and returns how many of them were unknown. */
   add(lines: readonly LogLine[]): number {
     const fresh = this.#unknown(lines);
     if (fresh.length === 0) return 0;
@@ -181,7 +182,7 @@ export class LogTail {
     return fresh.length;
   }
 
-  /** Adds lines from before the oldest, as far as there is room; says whether any were added. */
+  /** Adds older lines as far as there is room, and returns whether any were added. */
   addOlder(lines: readonly LogLine[]): boolean {
     const room = this.#max - this.#lines.length;
     if (room <= 0) return false;
@@ -196,12 +197,12 @@ export class LogTail {
     return this.#lines.length < this.#max;
   }
 
-  /** Counts lines that somebody else left out. */
+  /** Counts lines that the engine left out. */
   miss(count: number): void {
     this.#dropped += count;
   }
 
-  /** Forgets all lines. */
+  /** Drops all lines. */
   clear(): void {
     this.#lines = [];
     this.#dropped = 0;
@@ -211,7 +212,7 @@ export class LogTail {
     const last = this.#lines.at(-1)?.seq ?? -Infinity;
     const sorted = [...lines].sort((a, b) => a.seq - b.seq);
     const distinct = sorted.filter((line, i) => line.seq !== sorted[i - 1]?.seq);
-    // The usual case: all of them are newer than what is held.
+    // The usual case: all of them are newer.
     if ((distinct[0]?.seq ?? 0) > last) return distinct;
     return distinct.filter(({ seq }) => !this.#has(seq));
   }
@@ -236,8 +237,8 @@ export class LogTail {
   }
 }
 
-/** How many lines stand behind the one with a number, or behind where it stood. */
-export function newerThan(lines: readonly LogLine[], seq: number): number {
+/** How many lines have a higher number. */
+export function countNewer(lines: readonly LogLine[], seq: number): number {
   let count = 0;
   while (count < lines.length && lines[lines.length - 1 - count]!.seq > seq) count++;
   return count;

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import {
   ALL_LOGS,
-  fitsFilter,
+  countNewer,
   levelOf,
   LogTail,
-  newerThan,
-  partsOf,
+  matchesFilter,
   plainText,
   readLogLine,
+  splitAtWord,
 } from "./log_lines.ts";
 
 const STORED = {
@@ -44,7 +44,7 @@ Deno.test("readLogLine() reads a stored record", () => {
   });
 });
 
-Deno.test("readLogLine() makes something to show of anything", () => {
+Deno.test("readLogLine() reads any value", () => {
   for (const raw of [null, 5, [], {}, { body: { a: 1 }, attributes: "x" }]) {
     const line = readLogLine(raw);
     assert.equal(typeof line.text, "string");
@@ -52,13 +52,13 @@ Deno.test("readLogLine() makes something to show of anything", () => {
   }
 });
 
-Deno.test("readLogLine() takes the time of arrival when a record says none", () => {
+Deno.test("readLogLine() falls back to the observed time", () => {
   const line = readLogLine({ observed_timestamp_unix_nano: "5000000" });
 
   assert.equal(line.atMs, 5);
 });
 
-Deno.test("levelOf() goes by name, else by OpenTelemetry's number", () => {
+Deno.test("levelOf() reads the name, or else OpenTelemetry's number", () => {
   assert.deepEqual(["INFO", "warning", "Error", "FATAL", "info2"].map((name) => levelOf(name)), [
     "info",
     "warn",
@@ -77,9 +77,10 @@ Deno.test("levelOf() goes by name, else by OpenTelemetry's number", () => {
   ]);
 });
 
-Deno.test("fitsFilter() wants all that is given to fit", () => {
+Deno.test("matchesFilter() needs all conditions to match", () => {
   const line = readLogLine(STORED);
-  const fits = (filter: Partial<typeof ALL_LOGS>) => fitsFilter(line, { ...ALL_LOGS, ...filter });
+  const fits = (filter: Partial<typeof ALL_LOGS>) =>
+    matchesFilter(line, { ...ALL_LOGS, ...filter });
 
   assert.ok(fits({}));
   assert.ok(fits({ level: "warn", worker: "shop", functionId: "shop::buy", traceId: "abc" }));
@@ -96,9 +97,9 @@ Deno.test("fitsFilter() wants all that is given to fit", () => {
   ) assert.equal(fits(other), false, JSON.stringify(other));
 });
 
-Deno.test("partsOf() cuts a text where a word stands in it, whatever the case", () => {
+Deno.test("splitAtWord() splits at each occurrence, ignoring case", () => {
   const cut = (text: string, word: string) =>
-    partsOf(text, word).map(({ text, isHit }) => isHit ? `[${text}]` : text).join("|");
+    splitAtWord(text, word).map(({ text, isHit }) => isHit ? `[${text}]` : text).join("|");
 
   assert.equal(cut("Tea and tea", "TEA"), "[Tea]| and |[tea]");
   assert.equal(cut("coffee", "tea"), "coffee");
@@ -107,12 +108,12 @@ Deno.test("partsOf() cuts a text where a word stands in it, whatever the case", 
   assert.equal(cut("\u0130stanbul", "stan"), "\u0130stanbul");
 });
 
-Deno.test("plainText() takes out what tells a terminal about colours and titles", () => {
+Deno.test("plainText() removes terminal escape sequences", () => {
   assert.equal(plainText("\x1b[1;31mred\x1b[0m and \x1b]0;title\x07rest"), "red and rest");
   assert.equal(plainText("a [b] c"), "a [b] c");
 });
 
-Deno.test("LogTail holds lines by number, whatever the order they come in", () => {
+Deno.test("LogTail orders lines by number, in whatever order they arrive", () => {
   const tail = new LogTail(10);
 
   tail.add(lines(5, 6));
@@ -122,7 +123,7 @@ Deno.test("LogTail holds lines by number, whatever the order they come in", () =
   assert.deepEqual(numbers(tail), [1, 2, 3, 4, 5, 6]);
 });
 
-Deno.test("LogTail.add() says how many lines were new", () => {
+Deno.test("LogTail.add() returns how many lines were new", () => {
   const tail = new LogTail(10);
 
   assert.equal(tail.add(lines(1, 2)), 2);
@@ -140,7 +141,7 @@ Deno.test("LogTail.add() pushes out the oldest lines and counts them", () => {
   assert.equal(tail.dropped, 4);
 });
 
-Deno.test("LogTail.addOlder() takes the newest of the older, as far as there is room", () => {
+Deno.test("LogTail.addOlder() adds the newest of the older lines, as far as there is room", () => {
   const tail = new LogTail(4);
   tail.add(lines(10, 11));
 
@@ -150,14 +151,14 @@ Deno.test("LogTail.addOlder() takes the newest of the older, as far as there is 
   assert.equal(tail.addOlder(lines(1)), false);
 });
 
-Deno.test("LogTail.addOlder() of lines that are known adds nothing", () => {
+Deno.test("LogTail.addOlder() adds no known lines", () => {
   const tail = new LogTail(4);
   tail.add(lines(1, 2));
 
   assert.equal(tail.addOlder(lines(1, 2)), false);
 });
 
-Deno.test("LogTail.lines is another array after a change, the same without", () => {
+Deno.test("LogTail.lines is a new array after each change", () => {
   const tail = new LogTail(4);
   tail.add(lines(1));
   const before = tail.lines;
@@ -168,7 +169,7 @@ Deno.test("LogTail.lines is another array after a change, the same without", () 
   assert.notEqual(tail.lines, before);
 });
 
-Deno.test("LogTail.clear() forgets the lines and the count", () => {
+Deno.test("LogTail.clear() drops lines and counts", () => {
   const tail = new LogTail(1);
   tail.add(lines(1, 2));
 
@@ -177,11 +178,11 @@ Deno.test("LogTail.clear() forgets the lines and the count", () => {
   assert.deepEqual([numbers(tail), tail.dropped], [[], 0]);
 });
 
-Deno.test("newerThan() counts the lines behind one, also when that was pushed out", () => {
-  assert.equal(newerThan(lines(3, 4, 7), 4), 1);
-  assert.equal(newerThan(lines(3, 4, 7), 1), 3);
-  assert.equal(newerThan(lines(3, 4, 7), 7), 0);
-  assert.equal(newerThan([], 7), 0);
+Deno.test("countNewer() counts the lines after a number, even one that was pushed out", () => {
+  assert.equal(countNewer(lines(3, 4, 7), 4), 1);
+  assert.equal(countNewer(lines(3, 4, 7), 1), 3);
+  assert.equal(countNewer(lines(3, 4, 7), 7), 0);
+  assert.equal(countNewer([], 7), 0);
 });
 
 function lines(...seqs: number[]) {

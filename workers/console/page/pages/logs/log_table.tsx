@@ -1,7 +1,7 @@
 /**
- * Log lines one below the other, of any number; the chosen one is shown whole beside them.
+ * A table of log lines of any number, with the detail view of one.
  *
- * Up and down move while the box has the focus; the end follows what is said until one scrolls up.
+ * Up and Down move while the box has the focus. The table follows new lines until one scrolls up.
  *
  * @module
  */
@@ -20,22 +20,23 @@ import {
   Link,
   link,
   Pairs,
+  rowAfterKey,
   Skeleton,
   Split,
   Time,
   type Tone,
+  useFocusBack,
   VirtualList,
 } from "../../kit/mod.ts";
-import { type LogLevel, type LogLine, newerThan, partsOf } from "./log_lines.ts";
-import { useFocusBack } from "../../kit/virtual_list.tsx";
+import { countNewer, type LogLevel, type LogLine, splitAtWord } from "./log_lines.ts";
 import type { Logs } from "./use_logs.ts";
 import { figure, functionLink, workerLink } from "../references.tsx";
 
 const ROW_HEIGHT = 24;
 const PAGE_ROWS = 20;
 
-/** What a level looks like. */
-export const LEVEL_TONES: Readonly<Record<LogLevel, Tone>> = {
+/** The colour of each level. */
+const LEVEL_TONES: Readonly<Record<LogLevel, Tone>> = {
   trace: "neutral",
   debug: "neutral",
   info: "info",
@@ -43,20 +44,20 @@ export const LEVEL_TONES: Readonly<Record<LogLevel, Tone>> = {
   error: "bad",
 };
 
-/** What a {@linkcode LogTable} takes. */
-export interface LogTableProps {
+/** Properties of a {@linkcode LogTable}. */
+interface LogTableProps {
   readonly logs: Logs;
-  /** Marked where it stands. */
+  /** A word that is highlighted. */
   readonly word?: string;
-  /** All lines are of one trace. */
+  /** Hides the links to traces, because all lines are of one trace. */
   readonly hideTrace?: boolean;
-  /** New lines wait. */
+  /** New lines are held back. */
   readonly isHeld?: boolean;
   readonly onHold?: (held: boolean) => void;
   readonly empty: ComponentChildren;
 }
 
-/** See the module. */
+/** A table of log lines. */
 export function LogTable(props: LogTableProps): VNode {
   const { logs, isHeld = false, onHold } = props;
   const [chosen, choose] = useState<number | null>(null);
@@ -65,12 +66,12 @@ export function LogTable(props: LogTableProps): VNode {
   const frozen = useRef(logs.lines);
   if (!isHeld) frozen.current = logs.lines;
   const lines = frozen.current;
-  const waiting = isHeld ? newerThan(logs.lines, lines.at(-1)?.seq ?? -1) : 0;
+  const waiting = isHeld ? countNewer(logs.lines, lines.at(-1)?.seq ?? -1) : 0;
   const older = async () => {
     const first = logs.lines[0]?.seq;
     onHold?.(false);
     await logs.loadOlder();
-    // The line that was the first stays where it can be seen.
+    // The line that was the first stays visible.
     if (first !== undefined) setReach(first);
   };
   const goOn = () => {
@@ -110,7 +111,7 @@ export function LogTable(props: LogTableProps): VNode {
   );
 }
 
-/** What stands above the lines: that there are older ones, or that some are missing. */
+/** Above the lines: that there are older ones, or that some are missing. */
 function Notes({ logs, onOlder }: { logs: Logs; onOlder: () => void }): VNode | null {
   if (!logs.hasOlder && logs.dropped === 0) return null;
   return (
@@ -127,10 +128,10 @@ function Notes({ logs, onOlder }: { logs: Logs; onOlder: () => void }): VNode | 
 
 interface LinesProps extends LogTableProps {
   readonly lines: readonly LogLine[];
-  /** Number of the chosen line. */
+  /** Number of the selected line. */
   readonly chosen: number | null;
   readonly choose: (seq: number | null) => void;
-  /** Number of the line to bring into view instead of the chosen one. */
+  /** Number of the line to scroll to instead of the selected one. */
   readonly reach: number | null;
   readonly onAtEnd: (atEnd: boolean) => void;
 }
@@ -143,10 +144,10 @@ function Lines(props: LinesProps): VNode {
   const at = placeOf(chosen);
   const keyDown = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
     if (event.target !== event.currentTarget) return;
-    const to = moved(event.key, at, lines.length);
+    const to = rowAfterKey(event.key, at < 0 ? lines.length : at, lines.length, PAGE_ROWS);
     if (to === undefined) return;
     event.preventDefault();
-    choose(lines[Math.max(0, Math.min(lines.length - 1, to))]!.seq);
+    choose(lines[to]!.seq);
   };
   return (
     <div class="log-lines">
@@ -231,7 +232,7 @@ function Line({ id, line, place, word, hideTrace, isChosen, onPress }: LineProps
   );
 }
 
-/** A line in a list that is not a table of its own: time, level, text. */
+/** A line outside of a table: time, level, text. */
 export function LogLineText({ line }: { line: LogLine }): VNode {
   return (
     <span class={`log-short ${line.level}`}>
@@ -240,7 +241,7 @@ export function LogLineText({ line }: { line: LogLine }): VNode {
   );
 }
 
-/** What came with the line, in short. */
+/** The first attributes of a line. */
 function Extras({ line }: { line: LogLine }): VNode | null {
   const pairs = Object.entries(line.attributes);
   if (pairs.length === 0) return null;
@@ -254,7 +255,7 @@ function Marked({ text, word }: { text: string; word: string }): VNode {
   if (word === "") return <>{text}</>;
   return (
     <>
-      {partsOf(text, word).map((part, at) =>
+      {splitAtWord(text, word).map((part, at) =>
         part.isHit ? <mark key={at}>{part.text}</mark> : part.text
       )}
     </>
@@ -294,7 +295,7 @@ function LineDetail({ line, onClose }: { line: LogLine; onClose: () => void }): 
   );
 }
 
-/** Where lines come from, in words. */
+/** The sources of log lines, for people. */
 export const SOURCE_WORDS: Readonly<Record<string, string | undefined>> = {
   logger: "Logger of the SDK",
   output: "Printed by the process",
@@ -312,18 +313,4 @@ function TraceLink({ line }: { line: LogLine }): VNode {
 
 function traceLink({ traceId, spanId }: LogLine): string {
   return link("/traces", traceId ?? "", { span: spanId });
-}
-
-function moved(key: string, at: number, count: number): number | undefined {
-  const from = at < 0 ? count : at;
-  return ({
-    ArrowDown: from + 1,
-    j: from + 1,
-    ArrowUp: from - 1,
-    k: from - 1,
-    PageDown: from + PAGE_ROWS,
-    PageUp: from - PAGE_ROWS,
-    Home: 0,
-    End: count - 1,
-  } as Record<string, number | undefined>)[key];
 }

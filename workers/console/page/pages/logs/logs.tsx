@@ -1,5 +1,5 @@
 /**
- * The Logs page: what all workers and the engine say, as they say it.
+ * The Logs page: the live log of all workers and of the engine.
  *
  * @module
  */
@@ -105,7 +105,7 @@ function LogsPage(): VNode {
   );
 }
 
-/** A condition that comes from a link, to be taken away. */
+/** A filter that came with a link, with a button that removes it. */
 function Only(
   { label, value, onClear }: { label: string; value: string; onClear: () => void },
 ): VNode | null {

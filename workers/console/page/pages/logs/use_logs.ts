@@ -1,5 +1,5 @@
 /**
- * Log lines that fit a filter: what the engine has, what is said from now on, and older ones.
+ * The log lines that match a filter: stored ones, new ones as they come, and older ones on demand.
  *
  * @module
  */
@@ -7,10 +7,10 @@ import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
 import { type CallFailure, type Live, useShell, useTrigger } from "../../kit/mod.ts";
 import {
-  fitsFilter,
   type LogFilter,
   type LogLine,
   LogTail,
+  matchesFilter,
   readLogLine,
   SEVERITY_OF,
 } from "./log_lines.ts";
@@ -21,11 +21,11 @@ const PAGE_LINES = 500;
 /** New lines arrive in batches of this time. */
 const BATCH_MS = 250;
 
-/** Lines, the oldest first, and what can be done with them. */
+/** Log lines, the oldest first. */
 export interface Logs {
   readonly status: "loading" | "ready" | "failed";
   readonly lines: readonly LogLine[];
-  /** Lines that were left out since the page looks, because there were too many. */
+  /** How many lines were left out because there were too many. */
   readonly dropped: number;
   readonly error: CallFailure | null;
   /** Whether the engine may have older lines, and there is room for them. */
@@ -45,7 +45,7 @@ interface State {
 
 const EMPTY: State = { status: "loading", lines: [], dropped: 0, error: null, hasOlder: false };
 
-/** `follow`: new lines come by themselves; else only when `version` is another. */
+/** `follow`: new lines are added as they come; otherwise only when `version` changes. */
 export function useLogs(filter: LogFilter, follow: boolean, version = 0): Logs {
   const { live, toasts } = useShell();
   const asked = JSON.stringify(filter);
@@ -59,7 +59,7 @@ export function useLogs(filter: LogFilter, follow: boolean, version = 0): Logs {
   }, []);
   const isBack = live.status.value.engine === true;
   useEffect(() => {
-    // Another filter, or an engine that counts anew: nothing of before fits.
+    // With another filter, or an engine that numbers lines anew, the old lines are dropped.
     tail.current = new LogTail();
     current.current = asked;
     show({ status: "loading", error: null, hasOlder: false });
@@ -79,7 +79,7 @@ export function useLogs(filter: LogFilter, follow: boolean, version = 0): Logs {
     follow ? { type: "log", config: triggerConfig(filter) } : null,
     (fired) => {
       tail.current.miss(numberOf(fired.dropped));
-      const lines = linesOf(fired).filter((line) => fitsFilter(line, filter));
+      const lines = linesOf(fired).filter((line) => matchesFilter(line, filter));
       if (tail.current.add(lines) > 0 || numberOf(fired.dropped) > 0) show({});
     },
     (count) => {
@@ -101,7 +101,7 @@ export function useLogs(filter: LogFilter, follow: boolean, version = 0): Logs {
     tail.current.clear();
     show({ hasOlder: false });
   }, []);
-  // What is held for the filter before is nobody's answer.
+  // Lines of the previous filter are not shown for this one.
   const shown = current.current === asked ? state : EMPTY;
   return { ...shown, loadOlder, clear, retry: () => setAttempt(attempt + 1) };
 }

@@ -1,5 +1,5 @@
 /**
- * The Metrics page: the engine, its functions and its workers over the last minutes, as charts.
+ * The Metrics page: charts of the engine, of its functions and of its workers.
  *
  * @module
  */
@@ -33,6 +33,9 @@ import {
   useSamples,
   type WorkerField,
 } from "./samples.ts";
+
+/** A longer delay means that calls wait for the engine itself. */
+const LAG_MS_HIGH = 100;
 
 const SPANS = [
   { value: "60", label: "1 min" },
@@ -96,7 +99,7 @@ function NothingYet(): VNode {
   );
 }
 
-/** What one chart shows. */
+/** The content of a chart. */
 interface ChartPlan {
   readonly label: string;
   readonly lines: readonly (Omit<Series, "values"> & { readonly field: EngineField })[];
@@ -149,8 +152,8 @@ const ENGINE_CHARTS: readonly ChartPlan[] = [
   },
 ];
 
-/** Everything about the engine; `newest` seconds of it. */
-export function MetricsEngine(
+/** Charts of the engine over the `newest` seconds. */
+function MetricsEngine(
   { state: { samples, version }, newest }: { state: SamplesState; newest: number },
 ): VNode {
   const at_ms = useMemo(() => samples.engine.at_ms.slice(-newest), [version, newest]);
@@ -177,7 +180,7 @@ export function MetricsEngine(
   );
 }
 
-/** The numbers of this second. */
+/** The newest values of the engine. */
 function Now({ samples }: { samples: EngineSamples }): VNode {
   const now = (field: EngineField) => samples.engineLatest(field);
   const errors = now("errors_per_s");
@@ -208,9 +211,6 @@ function Now({ samples }: { samples: EngineSamples }): VNode {
   );
 }
 
-/** Above this, calls wait for the engine itself. */
-const LAG_MS_HIGH = 100;
-
 const WORKER_CHARTS: readonly {
   readonly field: WorkerField;
   readonly label: string;
@@ -222,8 +222,8 @@ const WORKER_CHARTS: readonly {
   { field: "event_loop_lag_ms", label: "Event-loop lag (p99)", format: formatDuration },
 ];
 
-/** See the module. */
-export function MetricsWorkers({ state: { samples, version } }: { state: SamplesState }): VNode {
+/** Charts of the workers with the largest values. */
+function MetricsWorkers({ state: { samples, version } }: { state: SamplesState }): VNode {
   const { workers } = samples;
   const at_ms = useMemo(() => workers.at_ms, [version]);
   if (workers.keys.length === 0) {
@@ -259,7 +259,7 @@ export function MetricsWorkers({ state: { samples, version } }: { state: Samples
   );
 }
 
-/** Replicas have one name; part of their ids tells them apart. */
+/** Replicas share a name, so part of their id is added. */
 function uniqueName(names: readonly string[], at: number, id: string): string {
   const name = names[at]!;
   return names.indexOf(name) === names.lastIndexOf(name) ? name : `${name} ${id.slice(0, 6)}`;

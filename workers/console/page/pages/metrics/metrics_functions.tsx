@@ -1,5 +1,5 @@
 /**
- * Functions by what they do: charts of the busiest, and totals of all since the engine started.
+ * Metrics of functions: charts of the busiest ones, and totals since the engine started.
  *
  * @module
  */
@@ -25,7 +25,9 @@ import {
 } from "../../kit/mod.ts";
 import { functionAddress, functionKey } from "../references.tsx";
 
-/** One of `engine::metrics::functions`. */
+const BY_CALLS = { column: "calls", descending: true } as const;
+
+/** An item of `engine::metrics::functions`. */
 interface FunctionTotals {
   readonly function_id: string;
   readonly namespace: string;
@@ -46,11 +48,9 @@ const QUERY: WatchedQuery = {
 const ON: readonly WatchedTrigger[] = [
   { type: "engine::metrics-sampled", config: { interval_ms: 5_000 } },
 ];
-/** What engine and console call to do their work. */
+/** Functions that engine and console call for themselves. */
 const OWN = /^(engine|engine-console)::/;
-const BY_CALLS = { column: "calls", descending: true } as const;
-
-/** See the module. */
+/** Metrics of functions. */
 export function MetricsFunctions({ state }: { state: SamplesState }): VNode {
   const [all, setAll] = useQueryMember("all");
   return (

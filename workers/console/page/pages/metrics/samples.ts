@@ -1,9 +1,9 @@
 /**
- * Measurements of many things over the same stretch of time, one sample after the other.
+ * Samples of the engine, its functions and its workers, over the same time range.
  *
- * A thing that a sample does not name was idle then, so it gets what idle means (0 calls, no
- * latency). A thing that was idle for the whole window is forgotten: memory is bounded by the
- * window and by how many things had something to do in it.
+ * A series that a sample does not name was idle then and gets its idle values (0 calls, no
+ * latency). A series that was idle for the whole range is dropped, so memory is bounded by the
+ * range and by how many series were active in it.
  *
  * @module
  */
@@ -11,19 +11,31 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { CallFailure, useLive, useTrigger } from "../../kit/mod.ts";
 import { functionKey } from "../references.tsx";
 
-/** What one thing measured in one sample; fields left out are as when idle. */
-export type Measured<Field extends string> = Readonly<Partial<Record<Field, number | null>>>;
+/** Functions or workers in one chart. */
+export const CHARTED_MAX = 6;
+/** Samples of the engine as a whole: 15 minutes. */
+const ENGINE_SAMPLES = 900;
+/** Samples of each function and worker: 5 minutes. */
+const THING_SAMPLES = 300;
+/** The key of the engine's own series. */
+const ENGINE = "engine";
+const LOADING = { status: "loading", error: null } as const;
 
-/** Samples of things by key. `Field` names what is measured of each. */
+/** The values of one series in one sample; missing fields have their idle value. */
+type Measured<Field extends string> = Readonly<Partial<Record<Field, number | null>>>;
+
+/** Samples of many series by key. `Field` names the values of each. */
 export class SampleWindow<Field extends string> {
   readonly #capacity: number;
   readonly #idle: Readonly<Record<Field, number | null>>;
   readonly #at: Float64Array;
   readonly #rows = new Map<string, Row<Field>>();
-  /** Samples so far; the newest has the number below. */
+  /** The number of samples so far. */
   #count = 0;
 
-  /** `capacity`: samples kept; `idle`: what a thing measures when nothing is said of it. */
+  /**
+   * `capacity`: how many samples are kept; `idle`: the values of a series that is not in a sample.
+   */
   constructor(capacity: number, idle: Readonly<Record<Field, number | null>>) {
     this.#capacity = capacity;
     this.#idle = idle;
@@ -35,12 +47,12 @@ export class SampleWindow<Field extends string> {
     return this.#read((slot) => this.#at[slot]!);
   }
 
-  /** Keys of the things that were not idle all the time. */
+  /** Keys of the series that were active in the range. */
   get keys(): string[] {
     return [...this.#rows.keys()];
   }
 
-  /** One more sample; the oldest makes room. One that is not newer than the last is skipped. */
+  /** Adds a sample and drops the oldest. One that is not newer than the last is ignored. */
   add(at_ms: number, measured: Iterable<readonly [key: string, values: Measured<Field>]>): boolean {
     if (this.#count > 0 && at_ms <= this.#at[this.#slotOf(this.#count - 1)]!) return false;
     const number = this.#count++;
@@ -59,7 +71,7 @@ export class SampleWindow<Field extends string> {
     return true;
   }
 
-  /** What a thing measured over time, the oldest first; `null`: not measured. */
+  /** The values of a series, the oldest first; `null`: not measured. */
   series(key: string, field: Field, newest = this.#capacity): (number | null)[] {
     const column = this.#rows.get(key)?.columns[field];
     const idle = this.#idle[field];
@@ -70,13 +82,13 @@ export class SampleWindow<Field extends string> {
     }, newest);
   }
 
-  /** What a thing measured last; `null`: not measured, or nothing is known. */
+  /** The newest value of a series; `null`: not measured. */
   latest(key: string, field: Field): number | null {
     if (this.#count === 0) return null;
     return this.series(key, field, 1)[0] ?? null;
   }
 
-  /** What a thing measured when it last measured anything; `null`: not within the window. */
+  /** The newest value that is not `null`; `null`: none in the range. */
   last(key: string, field: Field): number | null {
     const column = this.#rows.get(key)?.columns[field];
     const oldest = Math.max(0, this.#count - this.#capacity);
@@ -87,12 +99,12 @@ export class SampleWindow<Field extends string> {
     return null;
   }
 
-  /** Whether a thing was not idle all the time. */
+  /** Whether a series was active in the range. */
   has(key: string): boolean {
     return this.#rows.has(key);
   }
 
-  /** Keys of the things with the largest sum of a measure, the largest first. */
+  /** Keys of the series with the largest sums of a value, the largest first. */
   largest(field: Field, count: number): string[] {
     const sums = this.keys.map((key) => ({
       key,
@@ -102,7 +114,7 @@ export class SampleWindow<Field extends string> {
     return sums.slice(0, count).map(({ key }) => key);
   }
 
-  /** Forgets everything. */
+  /** Drops everything. */
   clear(): void {
     this.#rows.clear();
     this.#count = 0;
@@ -136,22 +148,12 @@ export class SampleWindow<Field extends string> {
 
 interface Row<Field extends string> {
   readonly columns: Readonly<Record<Field, Float32Array>>;
-  /** Number of the sample that named it last. */
+  /** The number of the last sample that named it. */
   seen: number;
 }
 
-/** Functions or workers in one chart. */
-export const CHARTED_MAX = 6;
-
-/** Samples of the engine as a whole: 15 minutes. */
-export const ENGINE_SAMPLES = 900;
-/** Samples of each function and worker: 5 minutes. */
-const THING_SAMPLES = 300;
-/** The key of the engine in its own window. */
-const ENGINE = "engine";
-
-/** What is measured of the engine; rates are per second. */
-export const ENGINE_FIELDS = [
+/** A value of the engine. */
+const ENGINE_FIELDS = [
   "calls_per_s",
   "errors_per_s",
   "p50_ms",
@@ -170,14 +172,14 @@ export const ENGINE_FIELDS = [
 
 /** One of them. */
 export type EngineField = (typeof ENGINE_FIELDS)[number];
-/** What is measured of a function. */
-export type FunctionField = "calls_per_s" | "errors_per_s" | "p50_ms" | "p99_ms" | "in_flight";
-/** What is measured of a worker. */
+/** A value of a function. */
+type FunctionField = "calls_per_s" | "errors_per_s" | "p50_ms" | "p99_ms" | "in_flight";
+/** A value of a worker. */
 export type WorkerField = "memory_bytes" | "cpu_percent" | "in_flight" | "event_loop_lag_ms";
 
 type Numbers<Field extends string> = Readonly<Partial<Record<Field, number | null>>>;
 
-/** One firing of `engine::metrics-sampled`. */
+/** The payload of `engine::metrics-sampled`. */
 export interface EngineSample {
   readonly at_ms: number;
   readonly engine: Numbers<EngineField>;
@@ -193,8 +195,8 @@ export interface EngineSample {
 
 type Lists<Field extends string> = Readonly<Partial<Record<Field, readonly (number | null)[]>>>;
 
-/** The answer of `engine::metrics::series`. */
-export interface EngineSeries {
+/** The result of `engine::metrics::series`. */
+interface EngineSeries {
   readonly at_ms: readonly number[];
   readonly engine: Lists<EngineField>;
   readonly functions: readonly (Lists<FunctionField> & {
@@ -212,7 +214,7 @@ const NOTHING = Object.fromEntries(ENGINE_FIELDS.map((field) => [field, null])) 
   null
 >;
 
-/** What a function did lately. */
+/** The newest traffic of a function. */
 export interface FunctionTraffic {
   readonly calls_per_s: number;
   readonly errors_per_s: number;
@@ -220,7 +222,7 @@ export interface FunctionTraffic {
   readonly p99_ms: number | null;
 }
 
-/** See the module. */
+/** The samples of the engine, its functions and its workers. */
 export class EngineSamples {
   readonly engine = new SampleWindow<EngineField>(ENGINE_SAMPLES, NOTHING);
   readonly functions = new SampleWindow<FunctionField>(THING_SAMPLES, {
@@ -238,7 +240,7 @@ export class EngineSamples {
   });
   readonly #workerNames = new Map<string, string>();
 
-  /** Starts anew from what the engine kept. */
+  /** Replaces everything by the samples that the engine has stored. */
   fill(series: EngineSeries): void {
     this.engine.clear();
     this.functions.clear();
@@ -262,7 +264,7 @@ export class EngineSamples {
     });
   }
 
-  /** One more sample. */
+  /** Adds a sample. */
   add(sample: EngineSample): void {
     const { at_ms } = sample;
     if (!this.engine.add(at_ms, [[ENGINE, sample.engine]])) return;
@@ -280,17 +282,17 @@ export class EngineSamples {
     for (const id of this.#workerNames.keys()) if (!known.has(id)) this.#workerNames.delete(id);
   }
 
-  /** A measure of the engine over time, the oldest first. */
+  /** A value of the engine over time, the oldest first. */
   engineSeries(field: EngineField): (number | null)[] {
     return this.engine.series(ENGINE, field);
   }
 
-  /** A measure of the engine as it was last. */
+  /** The newest value of the engine. */
   engineLatest(field: EngineField): number | null {
     return this.engine.latest(ENGINE, field);
   }
 
-  /** What a function did in the last sample; `undefined`: nothing in the whole window. */
+  /** The traffic of a function in the last sample; `undefined`: none in the whole range. */
   traffic(key: string): FunctionTraffic | undefined {
     if (!this.functions.has(key)) return undefined;
     return {
@@ -301,12 +303,12 @@ export class EngineSamples {
     };
   }
 
-  /** Things with the largest sum of a measure over the window, the largest first. */
+  /** Keys of the busiest functions in the range, the busiest first. */
   busiest(count: number): string[] {
     return this.functions.largest("calls_per_s", count);
   }
 
-  /** The name of a worker's connection; its id when it has none. */
+  /** The name of a worker, or its id if it has none. */
   workerName(id: string): string {
     return this.#workerNames.get(id) ?? id;
   }
@@ -324,18 +326,18 @@ function numbersAt<Field extends string>(lists: Lists<Field>, i: number): Number
   return numbers;
 }
 
-/** What is known; `samples` is changed in place, `version` says when. */
+/** The samples, which are changed in place; `version` changes with them. */
 export interface SamplesState {
   readonly samples: EngineSamples;
-  /** Grows with every sample. */
+  /** Increases with every sample. */
   readonly version: number;
   readonly status: "loading" | "ready" | "failed";
   readonly error: CallFailure | null;
-  /** Asks for what was kept anew. */
+  /** Fetches the stored samples again. */
   readonly retry: () => void;
 }
 
-/** See the module. */
+/** Keeps samples while a component is mounted: stored ones, and a new one each second. */
 export function useSamples(): SamplesState {
   const live = useLive();
   const samples = useRef<EngineSamples>();
@@ -357,7 +359,7 @@ export function useSamples(): SamplesState {
       setAsked({ status: "failed", error: thrown instanceof CallFailure ? thrown : null });
     });
     return () => abort.abort();
-    // Asked anew when the engine is back: its clock and its workers may be others.
+    // Fetched again when the engine is back, since its workers may have changed.
   }, [live, engine, attempt]);
   useTrigger<EngineSample>({ type: "engine::metrics-sampled" }, (sample) => {
     samples.current!.add(sample);
@@ -370,5 +372,3 @@ export function useSamples(): SamplesState {
     retry: () => (setAsked(LOADING), setAttempt(attempt + 1)),
   };
 }
-
-const LOADING = { status: "loading", error: null } as const;

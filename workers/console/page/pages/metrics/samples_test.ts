@@ -3,7 +3,7 @@ import { type EngineSample, EngineSamples, SampleWindow } from "./samples.ts";
 
 const make = (capacity = 3) => new SampleWindow<"calls" | "ms">(capacity, { calls: 0, ms: null });
 
-Deno.test("samples come out in the order of time, the oldest made room", () => {
+Deno.test("SampleWindow keeps the newest samples in order", () => {
   const window = make();
   for (let i = 1; i <= 5; i++) window.add(i * 1_000, [["a", { calls: i, ms: i / 2 }]]);
 
@@ -13,7 +13,7 @@ Deno.test("samples come out in the order of time, the oldest made room", () => {
   assert.equal(window.latest("a", "calls"), 5);
 });
 
-Deno.test("a thing that a sample does not name was idle", () => {
+Deno.test("SampleWindow uses idle values for a series that a sample does not name", () => {
   const window = make();
   window.add(1, [["a", { calls: 2, ms: 7 }]]);
   window.add(2, []);
@@ -26,7 +26,7 @@ Deno.test("a thing that a sample does not name was idle", () => {
   assert.deepEqual(window.series("b", "calls"), [0, 0, 1]);
 });
 
-Deno.test("a thing that was idle for the whole window is forgotten", () => {
+Deno.test("SampleWindow drops a series that was idle in the whole range", () => {
   const window = make();
   window.add(1, [["a", { calls: 1 }]]);
   window.add(2, []);
@@ -39,7 +39,7 @@ Deno.test("a thing that was idle for the whole window is forgotten", () => {
   assert.deepEqual(window.series("a", "calls"), [0, 0, 0]);
 });
 
-Deno.test("a sample that is not newer than the last is left out", () => {
+Deno.test("SampleWindow.add() ignores a sample that is not newer", () => {
   const window = make();
   assert.equal(window.add(5, [["a", { calls: 1 }]]), true);
 
@@ -49,14 +49,14 @@ Deno.test("a sample that is not newer than the last is left out", () => {
   assert.deepEqual(window.series("a", "calls"), [1]);
 });
 
-Deno.test("a measure that is null is a gap, also where idle is a number", () => {
+Deno.test("SampleWindow keeps null as a gap", () => {
   const window = make();
   window.add(1, [["a", { calls: null, ms: null }]]);
 
   assert.deepEqual(window.series("a", "calls"), [null]);
 });
 
-Deno.test("the largest are those with the largest sum", () => {
+Deno.test("SampleWindow.largest() compares sums", () => {
   const window = make();
   window.add(1, [["a", { calls: 5 }], ["b", { calls: 1 }], ["c", { calls: 2 }]]);
   window.add(2, [["b", { calls: 9 }], ["c", { calls: 2 }]]);
@@ -64,7 +64,7 @@ Deno.test("the largest are those with the largest sum", () => {
   assert.deepEqual(window.largest("calls", 2), ["b", "a"]);
 });
 
-Deno.test("an empty window has nothing to tell, and so has a cleared one", () => {
+Deno.test("SampleWindow is empty at first and after clear()", () => {
   const window = make();
   assert.deepEqual([window.at_ms, window.series("a", "calls"), window.latest("a", "ms")], [
     [],
@@ -84,7 +84,7 @@ function sample(at_ms: number, more: Partial<EngineSample> = {}): EngineSample {
 
 const busy = { function_id: "a::b", namespace: "default", calls_per_s: 4, p99_ms: 12, p50_ms: 3 };
 
-Deno.test("what the engine kept and what it tells from then on are one series", () => {
+Deno.test("EngineSamples joins stored and new samples", () => {
   const samples = new EngineSamples();
 
   samples.fill({
@@ -103,7 +103,7 @@ Deno.test("what the engine kept and what it tells from then on are one series", 
   assert.equal(samples.workerName("w1"), "shop");
 });
 
-Deno.test("the traffic of a function is of now, its latency of its last calls", () => {
+Deno.test("EngineSamples.traffic() has the rate of now and the latency of the last calls", () => {
   const samples = new EngineSamples();
   samples.add(sample(1_000, { functions: [busy] }));
   samples.add(sample(2_000));
@@ -117,7 +117,7 @@ Deno.test("the traffic of a function is of now, its latency of its last calls", 
   assert.equal(samples.traffic("default/none"), undefined);
 });
 
-Deno.test("a function without calls takes no room", () => {
+Deno.test("EngineSamples stores no function without calls", () => {
   const samples = new EngineSamples();
 
   samples.add(sample(1_000, {
@@ -128,7 +128,7 @@ Deno.test("a function without calls takes no room", () => {
   assert.deepEqual(samples.busiest(5), ["default/a::b"]);
 });
 
-Deno.test("filled anew, nothing of before is left, also when its clock went back", () => {
+Deno.test("EngineSamples.fill() replaces everything, even if the clock went back", () => {
   const samples = new EngineSamples();
   samples.add(sample(9_000, { functions: [busy] }));
 
@@ -138,7 +138,7 @@ Deno.test("filled anew, nothing of before is left, also when its clock went back
   assert.deepEqual(samples.functions.keys, []);
 });
 
-Deno.test("names of workers that are gone are forgotten", () => {
+Deno.test("EngineSamples drops names of workers that left", () => {
   const samples = new EngineSamples();
   const worker = (worker_id: string) => ({ worker_id, name: "shop", memory_bytes: 1 });
   samples.add(sample(0, { workers: [worker("old")] }));

@@ -1,5 +1,5 @@
 /**
- * What changed in the state since the page was opened, each change with its difference.
+ * Changes of the state since the page was opened, each with a diff.
  *
  * @module
  */
@@ -10,13 +10,16 @@ import { Badge, Button, Empty, Icon, Time, type Tone } from "../../kit/mod.ts";
 import type { SeenChange, StateChange } from "./entries.ts";
 import { type DiffLine, diffValues, foldDiff } from "./value_diff.ts";
 
+/** Unchanged lines shown beside a change. */
+const AROUND = 3;
+
 const KINDS: Readonly<Record<StateChange["event_type"], readonly [word: string, tone: Tone]>> = {
   "state:created": ["created", "ok"],
   "state:updated": ["updated", "info"],
   "state:deleted": ["deleted", "bad"],
 };
 
-/** The newest first; `onKey` leads to an entry. They can be held still, to be read. */
+/** The newest change first; `onKey` opens an entry. The list can be paused. */
 export function StateChanges(
   { changes, onKey }: { changes: readonly SeenChange[]; onKey?: (key: string) => void },
 ): VNode {
@@ -61,7 +64,7 @@ export function StateChanges(
   );
 }
 
-/** `onOpen`: somebody reads, so the list shall not run away. */
+/** `onOpen` pauses the list, so that an open change keeps its position. */
 function Change(
   { seen, onKey, onOpen }: {
     seen: SeenChange;
@@ -96,7 +99,7 @@ function Change(
   );
 }
 
-/** The wire says null for a side that is missing. */
+/** The two sides of a change; in events a missing side is null. */
 function sides(
   { event_type, old_value, new_value }: StateChange,
 ): [before: Json | undefined, after: Json | undefined] {
@@ -106,15 +109,12 @@ function sides(
   ];
 }
 
-/** Unchanged lines beside a change. */
-const AROUND = 3;
-
-/** Shows a diff; `undefined` is no value at all. */
+/** A diff; `undefined`: no value. */
 export function DiffView(
   { before, after, label }: {
     before: Json | undefined;
     after: Json | undefined;
-    /** Said by screen readers. */
+    /** Read by screen readers. */
     label: string;
   },
 ): VNode {
@@ -138,8 +138,8 @@ export function DiffView(
   );
 }
 
-/** How much changed: `+3 −1`. */
-export function DiffCount(
+/** The number of changed lines: `+3 −1`. */
+function DiffCount(
   { before, after }: { before: Json | undefined; after: Json | undefined },
 ): VNode {
   const { added, removed } = useMemo(() => diffValues(before, after), [before, after]);

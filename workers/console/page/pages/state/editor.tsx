@@ -1,6 +1,5 @@
 /**
- * Editing an entry: the new value, what will be different, and what to do when somebody else was
- * quicker.
+ * The editor of an entry: the new value, its diff, and what to do about a conflicting change.
  *
  * @module
  */
@@ -21,26 +20,26 @@ import {
   beginEdit,
   type EntryEdit,
   type EntryWrite,
+  hasConflict,
   isChanged,
-  isOvertaken,
-  rebased,
+  rebaseEdit,
   type StoredEntry,
-  writeOf,
+  writePayload,
 } from "./entry_edit.ts";
 import { DiffView } from "./changes.tsx";
 
-/** What it edits. */
-export interface EntryEditorProps {
+/** Properties of an {@linkcode EntryEditor}. */
+interface EntryEditorProps {
   readonly place: { readonly scope: string; readonly key: string };
-  /** Left out: the place is given. */
+  /** Left out if the entry exists. */
   readonly onPlace?: (place: { scope: string; key: string }) => void;
-  /** What is there now; changes while one edits. */
+  /** The entry as it is now; it may change during the edit. */
   readonly current: StoredEntry | null;
   readonly onSaved: () => void;
   readonly onClose: () => void;
 }
 
-/** See the module. */
+/** Edits an entry, or makes a new one. */
 export function EntryEditor(props: EntryEditorProps): VNode {
   const { place, onPlace, onClose } = props;
   const { edit, setEdit, current, isOver, write, tried, busy, message, save } = useEdit(props);
@@ -62,12 +61,12 @@ export function EntryEditor(props: EntryEditorProps): VNode {
       >
         {onPlace && <Place place={place} onPlace={onPlace} wrong={wrong} />}
         {isOver && (
-          <Overtaken
+          <ConflictNotice
             edit={edit}
             current={current}
             message={message}
             onTake={() => setEdit(beginEdit(current))}
-            onKeep={() => setEdit(rebased(edit, current))}
+            onKeep={() => setEdit(rebaseEdit(edit, current))}
           />
         )}
         <JsonEdit
@@ -77,7 +76,7 @@ export function EntryEditor(props: EntryEditorProps): VNode {
           onChange={(text) => change({ text })}
           onSubmit={save}
         />
-        <Life
+        <TtlField
           edit={edit}
           change={change}
           error={wrong("ttl") && !write.ok ? write.message : null}
@@ -106,12 +105,12 @@ function Difference({ before, after }: { before: Json; after: Json }): VNode {
   );
 }
 
-/** An edit, what meanwhile happened to its entry, and saving it. */
-function useEdit({ place, current: heard, onSaved }: EntryEditorProps): {
+/** The state of an edit. */
+function useEdit({ place, current: watched, onSaved }: EntryEditorProps): {
   edit: EntryEdit;
   setEdit: (edit: EntryEdit) => void;
   current: StoredEntry | null;
-  /** Somebody else was quicker. */
+  /** The entry was changed during the edit. */
   isOver: boolean;
   write: EntryWrite;
   tried: boolean;
@@ -121,40 +120,40 @@ function useEdit({ place, current: heard, onSaved }: EntryEditorProps): {
 } {
   const live = useLive();
   const { toasts } = useShell();
-  const [edit, setEdit] = useState(() => beginEdit(heard));
+  const [edit, setEdit] = useState(() => beginEdit(watched));
   const [tried, setTried] = useState(false);
   const [busy, setBusy] = useState(false);
-  const [clash, setClash] = useState<Clash | null>(null);
-  // A save that was refused may know more than what was heard so far.
-  const isHere = clash?.place.key === place.key && clash.place.scope === place.scope;
-  const current = clash && isHere ? newer(clash.theirs, heard) : heard;
-  const message = clash && isHere ? clash.message : null;
-  const write = writeOf(place, edit, Date.now());
+  const [conflict, setConflict] = useState<Conflict | null>(null);
+  // After a refused save, the fetched entry may be newer than the watched one.
+  const isHere = conflict?.place.key === place.key && conflict.place.scope === place.scope;
+  const current = conflict && isHere ? newer(conflict.theirs, watched) : watched;
+  const message = conflict && isHere ? conflict.message : null;
+  const write = writePayload(place, edit, Date.now());
   const look = (message: string) =>
     live.call("state::entry", place).then(
-      (theirs) => setClash({ place, message, theirs: theirs as unknown as StoredEntry | null }),
+      (theirs) => setConflict({ place, message, theirs: theirs as unknown as StoredEntry | null }),
       (thrown: unknown) => toasts.fail(message, thrown),
     );
   const save = () => {
     setTried(true);
     if (!write.ok || busy) return;
     setBusy(true);
-    setClash(null);
+    setConflict(null);
     live.call("state::set", write.payload).then(() => {
       toasts.show("ok", `${place.key} is saved`);
       onSaved();
     }, (thrown: unknown) => {
-      const isClash = thrown instanceof CallFailure && thrown.code === "version_mismatch";
-      if (isClash) return look(thrown.message);
+      const isConflict = thrown instanceof CallFailure && thrown.code === "version_mismatch";
+      if (isConflict) return look(thrown.message);
       return toasts.fail(`${place.key} cannot be saved`, thrown);
     }).finally(() => setBusy(false));
   };
-  const isOver = isOvertaken(edit, current);
+  const isOver = hasConflict(edit, current);
   return { edit, setEdit, current, isOver, write, tried, busy, message, save };
 }
 
-/** A save that was refused because of another version. */
-interface Clash {
+/** A save that was refused because the entry has another version. */
+interface Conflict {
   readonly place: EntryEditorProps["place"];
   readonly message: string;
   readonly theirs: StoredEntry | null;
@@ -194,7 +193,7 @@ function Place(
   );
 }
 
-function Overtaken(
+function ConflictNotice(
   { edit, current, message, onTake, onKeep }: {
     edit: EntryEdit;
     current: StoredEntry | null;
@@ -221,7 +220,7 @@ function Overtaken(
   );
 }
 
-function Life(
+function TtlField(
   { edit, change, error }: {
     edit: EntryEdit;
     change: (part: Partial<EntryEdit>) => void;
@@ -235,7 +234,7 @@ function Life(
         label="Expires after, in ms"
         code
         value={edit.ttl}
-        disabled={edit.isLasting}
+        disabled={edit.neverExpires}
         placeholder={expires ? "as it is" : "never"}
         error={error}
         onChange={(ttl) => change({ ttl })}
@@ -243,8 +242,8 @@ function Life(
       {expires && (
         <Toggle
           label="Never expires"
-          checked={edit.isLasting}
-          onChange={(isLasting) => change({ isLasting, ttl: "" })}
+          checked={edit.neverExpires}
+          onChange={(neverExpires) => change({ neverExpires, ttl: "" })}
         />
       )}
     </div>

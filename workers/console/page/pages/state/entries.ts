@@ -1,8 +1,8 @@
 /**
- * The entries of one scope as far as they were fetched, kept up to date by changes.
+ * The entries of one scope: fetched page by page, and kept up to date by changes.
  *
- * Pages come in key order, each from where the one before ended. A change beyond that place is left
- * to its page; one before it is put in at once. A list is never changed: each step makes another.
+ * Pages come in the order of keys. A change beyond the last fetched page is left to its page; one
+ * before it is applied at once. Lists are immutable: each step makes another one.
  *
  * @module
  */
@@ -10,26 +10,35 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import { CallFailure, useLive, useTrigger } from "../../kit/mod.ts";
 
-/** One entry. */
+/** Entries fetched at once. */
+const PAGE_ENTRIES = 500;
+/** Entries of a scope that the page holds, also for a search in all of them. */
+const ENTRIES_MAX = 20_000;
+/** Changes that the page remembers. */
+const CHANGES_MAX = 200;
+/** Changes within this time are shown together. */
+const CHANGES_BATCH_MS = 100;
+
+/** An entry of the list. */
 export interface ShownEntry {
   readonly key: string;
   readonly value: Json;
-  /** `null` after a change, which does not tell it. */
+  /** `null` after a change, which has no version. */
   readonly version: number | null;
-  /** When it was last seen to change, in milliseconds since 1970; `null`: not since it is shown. */
+  /** When it last changed, in milliseconds since 1970; `null`: not since it was fetched. */
   readonly changed_ms: number | null;
 }
 
 /** What is known of a scope. */
 export interface EntryList {
-  /** Sorted by key as the engine sorts. */
+  /** Sorted by key, as the engine sorts. */
   readonly entries: readonly ShownEntry[];
-  /** Where the next page begins; `null`: all were fetched. */
+  /** The start of the next page; `null`: everything was fetched. */
   readonly cursor: string | null;
   readonly isComplete: boolean;
 }
 
-/** What a trigger of type `state` tells. */
+/** The payload of a trigger of type `state`. */
 export interface StateChange {
   readonly event_type: "state:created" | "state:updated" | "state:deleted";
   readonly scope: string;
@@ -38,8 +47,8 @@ export interface StateChange {
   readonly new_value: Json;
 }
 
-/** What `state::list_entries` answers. */
-export interface EntriesPage {
+/** The result of `state::list_entries`. */
+interface EntriesPage {
   readonly entries: readonly {
     readonly key: string;
     readonly value: Json;
@@ -48,21 +57,21 @@ export interface EntriesPage {
   readonly cursor?: string | null;
 }
 
-/** Before the first page. */
+/** The list before the first page. */
 export const NO_ENTRIES: EntryList = { entries: [], cursor: null, isComplete: false };
 
-/** The list with one more page behind it. */
+/** The list with another page appended. */
 export function withPage(list: EntryList, page: EntriesPage): EntryList {
   const last = list.entries.at(-1)?.key;
   const fresh = page.entries
-    // What a change brought in ahead of its page is there already.
+    // A change may have added an entry ahead of its page.
     .filter(({ key }) => last === undefined || compareKeys(key, last) > 0)
     .map((entry): ShownEntry => ({ ...entry, changed_ms: null }));
   const cursor = page.cursor ?? null;
   return { entries: [...list.entries, ...fresh], cursor, isComplete: cursor === null };
 }
 
-/** The list after a change; the same list when the change lies beyond what was fetched. */
+/** The list after a change; the same list if the change is beyond the fetched pages. */
 export function withChange(list: EntryList, change: StateChange, now: number): EntryList {
   const { entries } = list;
   const at = placeOf(entries, change.key);
@@ -76,7 +85,7 @@ export function withChange(list: EntryList, change: StateChange, now: number): E
   return { ...list, entries: entries.toSpliced(at, known ? 1 : 0, entry) };
 }
 
-/** Entries whose key or value has a text in it; case does not count. */
+/** The entries whose key or value contains a text, ignoring case. */
 export function searchEntries(
   entries: readonly ShownEntry[],
   search: string,
@@ -88,13 +97,13 @@ export function searchEntries(
   );
 }
 
-/** Orders keys as the engine's store does: by their UTF-8, so by code points. */
+/** Compares keys by code points, as the engine's store does. */
 export function compareKeys(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {
     const [left, right] = [a.charCodeAt(i), b.charCodeAt(i)];
     if (left === right) continue;
-    // Half of a pair stands for a code point above all single ones.
+    // A surrogate belongs to a code point above all single code units.
     const isPair = (unit: number) => unit >= 0xd800 && unit <= 0xdfff;
     if (isPair(left) !== isPair(right)) return isPair(left) ? 1 : -1;
     return left - right;
@@ -113,20 +122,11 @@ function placeOf(entries: readonly ShownEntry[], key: string): number {
   return low;
 }
 
-/** Entries fetched at once. */
-const PAGE_ENTRIES = 500;
-/** Entries of a scope that the page holds, also for a search in all of them. */
-const ENTRIES_MAX = 20_000;
-/** Changes that the page remembers. */
-const CHANGES_MAX = 200;
-/** Changes within this time are shown together. */
-const CHANGES_BATCH_MS = 100;
-
-/** A change and when the page heard of it. */
+/** A change and when the page received it. */
 export interface SeenChange {
   readonly change: StateChange;
   readonly at_ms: number;
-  /** Grows; a key for lists. */
+  /** Identifies it in lists. */
   readonly number: number;
 }
 
@@ -135,16 +135,16 @@ export interface EntriesState {
   readonly list: EntryList;
   readonly status: "loading" | "ready" | "failed";
   readonly error: CallFailure | null;
-  /** The newest first, since the page was opened. */
+  /** Since the page was opened, the newest first. */
   readonly changes: readonly SeenChange[];
-  /** More entries than the page keeps. */
+  /** Whether there are more entries than the page holds. */
   readonly isCut: boolean;
-  /** Fetches the next page, if there is one and none is on its way. */
+  /** Fetches the next page, if there is one. */
   readonly more: () => void;
   readonly retry: () => void;
 }
 
-/** `all`: fetch one page after the other, such as for a search. */
+/** The entries of a scope. `all`: fetches all pages, such as for a search. */
 export function useEntries(scope: string, all: boolean): EntriesState {
   const live = useLive();
   const [list, setList] = useState(NO_ENTRIES);
@@ -180,7 +180,7 @@ export function useEntries(scope: string, all: boolean): EntriesState {
     restart();
   }, [scope]);
   useEffect(() => {
-    // Back after a loss: what happened meanwhile is not known.
+    // After a reconnect, changes may have been missed.
     if (connected) restart();
   }, [connected]);
   useEffect(() => {
@@ -205,7 +205,7 @@ export function useEntries(scope: string, all: boolean): EntriesState {
   };
 }
 
-/** Hears changes and puts them into the list, several at once. */
+/** Applies changes to the list, in batches. */
 function useChanges(
   scope: string,
   setList: (change: (list: EntryList) => EntryList) => void,

@@ -29,7 +29,7 @@ function change(
 
 const keys = (list: EntryList) => list.entries.map(({ key }) => key);
 
-Deno.test("pages are put behind each other until there is no cursor", () => {
+Deno.test("withPage() appends pages until there is no cursor", () => {
   const first = page(["a", "b"], "b");
   const both = withPage(first, { entries: [{ key: "c", value: 1, version: 4 }] });
 
@@ -37,13 +37,13 @@ Deno.test("pages are put behind each other until there is no cursor", () => {
   assert.deepEqual([both.isComplete, both.cursor, keys(both)], [true, null, ["a", "b", "c"]]);
 });
 
-Deno.test("a change of a known entry shows its new value and no old version", () => {
+Deno.test("withChange() replaces the value of a known entry, and drops its version", () => {
   const list = withChange(page(["a", "b"]), change("updated", "b", 7), 123);
 
   assert.deepEqual(list.entries[1], { key: "b", value: 7, version: null, changed_ms: 123 });
 });
 
-Deno.test("a new entry stands at its place, one beyond the last page waits for its page", () => {
+Deno.test("withChange() inserts a new entry, unless it is beyond the last page", () => {
   const list = page(["b", "d"], "d");
 
   assert.deepEqual(keys(withChange(list, change("created", "c"), 1)), ["b", "c", "d"]);
@@ -52,14 +52,14 @@ Deno.test("a new entry stands at its place, one beyond the last page waits for i
   assert.deepEqual(keys(withChange(page(["b"]), change("created", "e"), 1)), ["b", "e"]);
 });
 
-Deno.test("a deleted entry goes, and an unknown one changes nothing", () => {
+Deno.test("withChange() removes a deleted entry, and ignores an unknown one", () => {
   const list = page(["a", "b"]);
 
   assert.deepEqual(keys(withChange(list, change("deleted", "a"), 1)), ["b"]);
   assert.equal(withChange(list, change("deleted", "x"), 1), list);
 });
 
-Deno.test("a page that comes after a change does not bring an entry twice", () => {
+Deno.test("withPage() skips an entry that a change added before", () => {
   const list = withChange(page(["a", "d"], "d"), change("created", "c"), 1);
 
   const more = withPage(list, {
@@ -69,7 +69,7 @@ Deno.test("a page that comes after a change does not bring an entry twice", () =
   assert.deepEqual(keys(more), ["a", "c", "d", "e"]);
 });
 
-Deno.test("the list before a change is as it was", () => {
+Deno.test("withChange() does not change its argument", () => {
   const list = page(["a"]);
 
   withChange(list, change("updated", "a"), 1);
@@ -78,7 +78,7 @@ Deno.test("the list before a change is as it was", () => {
   assert.deepEqual(list.entries[0]!.value, { of: "a" });
 });
 
-Deno.test("keys are in the order of their UTF-8, as the store has them", () => {
+Deno.test("compareKeys() orders by UTF-8, like the store", () => {
   const encode = (text: string) => [...new TextEncoder().encode(text)];
   const byBytes = (a: string, b: string) => {
     const [left, right] = [encode(a), encode(b)];
@@ -90,7 +90,7 @@ Deno.test("keys are in the order of their UTF-8, as the store has them", () => {
   assert.deepEqual(all.toSorted(compareKeys), all.toSorted(byBytes));
 });
 
-Deno.test("a search looks into keys and values", () => {
+Deno.test("searchEntries() searches keys and values", () => {
   const { entries } = page(["Alpha", "beta"]);
   const found = (search: string) => searchEntries(entries, search).map(({ key }) => key);
 
@@ -100,7 +100,7 @@ Deno.test("a search looks into keys and values", () => {
   assert.deepEqual(found("none"), []);
 });
 
-Deno.test("a large value is brief", () => {
+Deno.test("briefJson() is short even for a large value", () => {
   assert.equal(briefJson({ a: 1 }), '{"a":1}');
   assert.equal(briefJson("x".repeat(5_000_000), 10), '"xxxxxxxxx…');
   assert.equal(briefJson(null), "null");

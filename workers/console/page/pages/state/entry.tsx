@@ -1,5 +1,5 @@
 /**
- * One entry of the state, live: its value, its versions as they come, and a way to change it.
+ * The detail view of an entry: its value, its changes, and buttons that edit and delete it.
  *
  * @module
  */
@@ -29,7 +29,7 @@ import { EntryEditor } from "./editor.tsx";
 import { StateChanges } from "./changes.tsx";
 import type { SeenChange } from "./entries.ts";
 
-/** What stands beside the list; `name` is the key. */
+/** The detail view of an entry; `name` is its key. */
 export function StateEntry(
   { scope, name, changes, onClose }: {
     scope: string;
@@ -44,7 +44,7 @@ export function StateEntry(
     [{ type: "state", config: place }],
   );
   const [isEditing, setEditing] = useState(false);
-  // A result that is absent means that there is none.
+  // Without a result the entry does not exist.
   const current = found.value as StoredEntry | null;
   if (isEditing) {
     return (
@@ -133,7 +133,7 @@ function MissingEntry(
   );
 }
 
-/** Asks once more before it takes the entry away. */
+/** Deletes the entry, after a second click. */
 function Remove({ place }: { place: { scope: string; key: string } }): VNode {
   const live = useLive();
   const { toasts } = useShell();

@@ -1,9 +1,9 @@
 /**
- * An entry being edited: what it was when editing began, what it is to become, and what meanwhile
- * happened to it.
+ * The edit of an entry: the version it is based on, the new value, and conflicts.
  *
- * A save names the version that the person saw, so nobody's change is overwritten unseen. An entry
- * that expires keeps its end unless the person says otherwise: a plain write would take it away.
+ * A save names its base version, so that it cannot overwrite a change that the person has not seen.
+ * An entry that expires keeps its end unless the person changes it, although a plain write would
+ * remove it.
  *
  * @module
  */
@@ -13,7 +13,7 @@ import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protoc
 /** Longest life of an entry, as `engine-state` allows it: a hundred years. */
 const TTL_MS_MAX = 3_155_760_000_000;
 
-/** The answer of `state::entry`. */
+/** The result of `state::entry`. */
 export interface StoredEntry {
   readonly value: Json;
   readonly version: number;
@@ -21,19 +21,19 @@ export interface StoredEntry {
   readonly expires_at_ms?: number;
 }
 
-/** What the person does. */
+/** An edit of an entry. */
 export interface EntryEdit {
-  /** What was seen; `null`: there was no entry. */
+  /** The entry that the edit is based on; `null`: a new entry. */
   readonly base: StoredEntry | null;
-  /** JSON text of the new value. */
+  /** The new value as JSON text. */
   readonly text: string;
-  /** Milliseconds until it expires; empty: as it was, or never for a new one. */
+  /** Milliseconds until it expires; empty: unchanged, or never for a new entry. */
   readonly ttl: string;
-  /** Shall not expire any more. */
-  readonly isLasting: boolean;
+  /** Whether the entry must not expire any more. */
+  readonly neverExpires: boolean;
 }
 
-/** What to send, or why nothing can be sent. */
+/** The payload of a save, or why it cannot be saved. */
 export type EntryWrite =
   | { readonly ok: true; readonly payload: JsonObject; readonly value: Json }
   | {
@@ -42,14 +42,14 @@ export type EntryWrite =
     readonly message: string;
   };
 
-/** Editing begins with what is there. */
+/** The initial edit of an entry. */
 export function beginEdit(base: StoredEntry | null): EntryEdit {
   const text = base === null ? "{}" : visibleJson(base.value, 2);
-  return { base, text, ttl: "", isLasting: false };
+  return { base, text, ttl: "", neverExpires: false };
 }
 
 /** The payload of `state::set` for an edit. */
-export function writeOf(
+export function writePayload(
   place: { readonly scope: string; readonly key: string },
   edit: EntryEdit,
   now: number,
@@ -62,7 +62,7 @@ export function writeOf(
   } catch (thrown) {
     return { ok: false, field: "value", message: (thrown as Error).message };
   }
-  const ttl_ms = lifeOf(edit, now);
+  const ttl_ms = ttlOf(edit, now);
   if (
     ttl_ms !== undefined && !(Number.isInteger(ttl_ms) && ttl_ms > 0 && ttl_ms <= TTL_MS_MAX)
   ) {
@@ -75,28 +75,28 @@ export function writeOf(
   return { ok: true, payload, value };
 }
 
-/** Whether the entry is another than the one that was seen. */
-export function isOvertaken(edit: EntryEdit, current: StoredEntry | null): boolean {
+/** Whether the entry has another version than the edit is based on. */
+export function hasConflict(edit: EntryEdit, current: StoredEntry | null): boolean {
   return (edit.base?.version ?? 0) !== (current?.version ?? 0);
 }
 
-/** The edit on top of what is there now: saving it overwrites what was shown as a conflict. */
-export function rebased(edit: EntryEdit, current: StoredEntry | null): EntryEdit {
+/** The edit based on the current entry, so that saving it overwrites the conflicting change. */
+export function rebaseEdit(edit: EntryEdit, current: StoredEntry | null): EntryEdit {
   return { ...edit, base: current };
 }
 
-/** Whether leaving would lose something. */
+/** Whether the edit differs from its entry. */
 export function isChanged(edit: EntryEdit): boolean {
-  if (edit.ttl !== "" || edit.isLasting) return true;
+  if (edit.ttl !== "" || edit.neverExpires) return true;
   try {
     return !sameJson(JSON.parse(edit.text) as Json, edit.base?.value);
   } catch {
-    return true; // Half-written JSON is a change.
+    return true; // Invalid JSON is a change.
   }
 }
 
-function lifeOf(edit: EntryEdit, now: number): number | undefined {
-  if (edit.isLasting) return undefined;
+function ttlOf(edit: EntryEdit, now: number): number | undefined {
+  if (edit.neverExpires) return undefined;
   if (edit.ttl.trim() !== "") return Number(edit.ttl);
   const ends = edit.base?.expires_at_ms;
   return ends === undefined ? undefined : Math.round(ends - now);

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import {
   beginEdit,
+  hasConflict,
   isChanged,
-  isOvertaken,
-  rebased,
+  rebaseEdit,
   type StoredEntry,
-  writeOf,
+  writePayload,
 } from "./entry_edit.ts";
 
 const ENTRY: StoredEntry = { value: { n: 1 }, version: 4, updated_at_ms: 500 };
 const PLACE = { scope: "cart", key: "u1" };
 
-Deno.test("a save names the version that was seen", () => {
-  const write = writeOf(PLACE, { ...beginEdit(ENTRY), text: '{"n":2}' }, 1_000);
+Deno.test("writePayload() names the base version", () => {
+  const write = writePayload(PLACE, { ...beginEdit(ENTRY), text: '{"n":2}' }, 1_000);
 
   assert.deepEqual(write, {
     ok: true,
@@ -21,27 +21,27 @@ Deno.test("a save names the version that was seen", () => {
   });
 });
 
-Deno.test("a new entry must not be there yet", () => {
-  const write = writeOf(PLACE, beginEdit(null), 1_000);
+Deno.test("writePayload() of a new entry expects version 0", () => {
+  const write = writePayload(PLACE, beginEdit(null), 1_000);
 
   assert.ok(write.ok);
   assert.equal(write.payload["expected_version"], 0);
 });
 
-Deno.test("an entry keeps its end, unless another or none is wanted", () => {
+Deno.test("writePayload() keeps the end of an entry, unless it was changed", () => {
   const edit = beginEdit({ ...ENTRY, expires_at_ms: 61_000 });
   const life = (part: object) => {
-    const write = writeOf(PLACE, { ...edit, ...part }, 1_000.4);
+    const write = writePayload(PLACE, { ...edit, ...part }, 1_000.4);
     return write.ok ? write.payload["ttl_ms"] : write;
   };
 
   assert.equal(life({}), 60_000);
   assert.equal(life({ ttl: "5" }), 5);
-  assert.equal(life({ isLasting: true }), undefined);
+  assert.equal(life({ neverExpires: true }), undefined);
 });
 
-Deno.test("an end that has passed is told, not sent", () => {
-  const write = writeOf(PLACE, beginEdit({ ...ENTRY, expires_at_ms: 900 }), 1_000);
+Deno.test("writePayload() refuses an end that has passed", () => {
+  const write = writePayload(PLACE, beginEdit({ ...ENTRY, expires_at_ms: 900 }), 1_000);
 
   assert.deepEqual(write, {
     ok: false,
@@ -50,9 +50,9 @@ Deno.test("an end that has passed is told, not sent", () => {
   });
 });
 
-Deno.test("what cannot be saved is told by its field", () => {
+Deno.test("writePayload() reports errors by field", () => {
   const field = (place: object, part: object) => {
-    const write = writeOf({ ...PLACE, ...place }, { ...beginEdit(ENTRY), ...part }, 1_000);
+    const write = writePayload({ ...PLACE, ...place }, { ...beginEdit(ENTRY), ...part }, 1_000);
     return write.ok ? "ok" : write.field;
   };
 
@@ -65,26 +65,26 @@ Deno.test("what cannot be saved is told by its field", () => {
   }
 });
 
-Deno.test("an edit is overtaken when the entry has another version, came or went", () => {
+Deno.test("hasConflict() holds when the entry changed, appeared or disappeared", () => {
   const edit = beginEdit(ENTRY);
 
-  assert.equal(isOvertaken(edit, ENTRY), false);
-  assert.equal(isOvertaken(edit, { ...ENTRY, version: 5 }), true);
-  assert.equal(isOvertaken(edit, null), true);
-  assert.equal(isOvertaken(beginEdit(null), ENTRY), true);
-  assert.equal(isOvertaken(beginEdit(null), null), false);
+  assert.equal(hasConflict(edit, ENTRY), false);
+  assert.equal(hasConflict(edit, { ...ENTRY, version: 5 }), true);
+  assert.equal(hasConflict(edit, null), true);
+  assert.equal(hasConflict(beginEdit(null), ENTRY), true);
+  assert.equal(hasConflict(beginEdit(null), null), false);
 });
 
-Deno.test("rebased, an edit keeps its text and names the newer version", () => {
+Deno.test("rebaseEdit() keeps the text and names the newer version", () => {
   const edit = { ...beginEdit(ENTRY), text: '"mine"' };
 
-  const write = writeOf(PLACE, rebased(edit, { ...ENTRY, version: 9 }), 1_000);
+  const write = writePayload(PLACE, rebaseEdit(edit, { ...ENTRY, version: 9 }), 1_000);
 
   assert.ok(write.ok);
   assert.deepEqual([write.payload["expected_version"], write.value], [9, "mine"]);
 });
 
-Deno.test("only another value or another end is a change", () => {
+Deno.test("isChanged() holds for another value or another end only", () => {
   const edit = beginEdit(ENTRY);
 
   assert.equal(isChanged(edit), false);

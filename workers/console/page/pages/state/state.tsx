@@ -1,5 +1,5 @@
 /**
- * The State page: scopes, the entries of one, and beside them the chosen entry.
+ * The State page: scopes, the entries of one scope, and the detail view of one entry.
  *
  * @module
  */
@@ -36,6 +36,8 @@ import { EntryEditor } from "./editor.tsx";
 import { type EntriesState, searchEntries, type ShownEntry, useEntries } from "./entries.ts";
 import { StateEntry } from "./entry.tsx";
 
+const ROW_HEIGHT = 32;
+
 const SCOPES: WatchedQuery = { function_id: "state::list_groups", items: "groups" };
 const ON: readonly WatchedTrigger[] = [{ type: "state" }];
 
@@ -67,7 +69,7 @@ function State({ rest: [named, key] }: PageProps): VNode {
     () => searchEntries(entries.list.entries, search),
     [entries.list.entries, search],
   );
-  // The address says what is shown, so that it can be handed on.
+  // The address names the shown scope, so that it can be shared.
   useEffect(() => {
     if (named !== undefined || scope === "" || make !== "") return;
     const kept = Object.fromEntries(router.route.value.query);
@@ -105,7 +107,7 @@ function State({ rest: [named, key] }: PageProps): VNode {
   );
 }
 
-/** Goes to a place of the state with the filters that are set. */
+/** Goes to a scope or an entry, keeping the filters. */
 function useGo(): (...place: string[]) => void {
   const { router } = useShell();
   return (...place) => {
@@ -146,7 +148,7 @@ function Filters(
   );
 }
 
-/** What is in a scope, and beside it the entry that is open; `name` is its key. */
+/** The content of a scope and the detail view of an entry; `name` is its key. */
 function Scope(
   { scope, name, entries, shown, search }: {
     scope: string;
@@ -204,7 +206,7 @@ const COLUMNS: readonly Column<ShownEntry>[] = [
   },
 ];
 
-/** Flashes when it changed. */
+/** A value that flashes when it changes. */
 function Brief({ entry: { value, changed_ms } }: { entry: ShownEntry }): VNode {
   return (
     <code key={changed_ms} class={changed_ms === null ? "cut" : "cut changed"}>
@@ -285,10 +287,8 @@ function countOf({ list, isCut }: EntriesState, shown: number): string {
   return shown === list.entries.length ? all : `${formatCount(shown)} of ${all}`;
 }
 
-const ROW_HEIGHT = 32;
-
-/** A list beside the entries; phones choose in a field instead. */
-export function StateScopes(
+/** The list of scopes; phones have a select instead. */
+function StateScopes(
   { scopes, open }: { scopes: readonly string[]; open: string },
 ): VNode {
   const { router } = useShell();

@@ -1,51 +1,51 @@
 /**
- * What changed between two JSON values, line by line as a person reads it.
+ * The diff of two JSON values, line by line.
  *
- * Members are compared by name and items of lists by the longest run they have in common, so one
- * item put first does not mark all others. Lists too long for that are compared place by place.
+ * Members are compared by name, and items of lists along their longest common subsequence, so that
+ * an inserted item does not mark all others. Lists too long for that are compared by index.
  *
  * @module
  */
 import { isObject, sameJson, visibleJson } from "../../kit/json.ts";
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
 
-/** Longest lists whose items are aligned; the work grows with the product. */
+/** Product of the lengths of two lists up to which their items are aligned. */
 const ALIGNED_ITEMS_MAX = 300;
-/** Lines of a diff; what comes after is counted only. */
+/** Lines of a diff; further ones are only counted. */
 const LINES_MAX = 2_000;
-/** Levels that are taken apart; what lies deeper is one line of JSON. */
+/** Levels that are compared; deeper values are one line of JSON each. */
 const LEVELS_MAX = 40;
-/** Longest text of one line. */
+/** Longest line, in characters. */
 const LINE_CHARS_MAX = 2_000;
 
-/** One line of a diff. */
+/** A line of a diff. */
 export interface DiffLine {
-  /** `+` is only in the new value, `-` only in the old one, a blank in both. */
+  /** `+`: only in the new value, `-`: only in the old one, blank: in both. */
   readonly mark: " " | "+" | "-";
-  /** How far it is indented. */
+  /** Levels of indentation. */
   readonly level: number;
-  /** JSON as far as it fits into a line, with the name of the member. */
+  /** The member's name and its value, cut to one line. */
   readonly text: string;
 }
 
-/** A diff as it is shown. */
+/** A diff of two values. */
 export interface Diff {
   readonly lines: readonly DiffLine[];
-  /** Lines with `+` and with `-`. */
+  /** Number of lines with `+`. */
   readonly added: number;
   readonly removed: number;
-  /** Lines left out at the end. */
+  /** Number of lines left out at the end. */
   readonly cut: number;
 }
 
-/** Compares two values; `undefined` is none at all. */
+/** Compares two values; `undefined`: no value. */
 export function diffValues(before: Json | undefined, after: Json | undefined): Diff {
   const writer = new DiffWriter();
   writer.compare("", before, after, 0);
   return writer.diff;
 }
 
-/** The same with only `around` unchanged lines beside each change; `null` stands for a gap. */
+/** The lines of a diff with at most `around` unchanged ones beside each change; `null`: a gap. */
 export function foldDiff(diff: Diff, around: number): readonly (DiffLine | null)[] {
   const shown = new Uint8Array(diff.lines.length);
   diff.lines.forEach(({ mark }, i) => {
@@ -105,7 +105,7 @@ class DiffWriter {
     this.#line(" ", level, "]");
   }
 
-  /** A whole value with the same mark on each line. */
+  /** All lines of a value with the same mark. */
   #write(mark: DiffLine["mark"], name: string, value: Json, level: number): void {
     const isList = Array.isArray(value);
     if ((!isList && !isObject(value)) || level >= LEVELS_MAX || isEmpty(value)) {
@@ -135,7 +135,7 @@ class DiffWriter {
 
 type Pair = readonly [before: Json | undefined, after: Json | undefined];
 
-/** Items that belong together, in the order of both lists. */
+/** Pairs of items of both lists, in order. */
 function pairs(before: readonly Json[], after: readonly Json[]): Pair[] {
   let start = 0;
   const shorter = Math.min(before.length, after.length);
@@ -160,7 +160,7 @@ function placeByPlace(before: readonly Json[], after: readonly Json[]): Pair[] {
   return Array.from({ length }, (_, i): Pair => [before[i], after[i]]);
 }
 
-/** Along the longest common run; in the gaps, place by place. */
+/** Along the longest common subsequence, and by index between its items. */
 function aligned(before: readonly Json[], after: readonly Json[]): Pair[] {
   const was = before.map((item) => JSON.stringify(item));
   const is = after.map((item) => JSON.stringify(item));

@@ -9,7 +9,7 @@ function say(before: Json | undefined, after: Json | undefined): string[] {
   );
 }
 
-Deno.test("members are compared by name, wherever they stand", () => {
+Deno.test("diffValues() compares members by name, in any order", () => {
   const before = { a: 1, b: { c: "x", d: [] }, gone: null };
   const after = { b: { d: [], c: "y" }, a: 1, more: [1] };
 
@@ -29,7 +29,7 @@ Deno.test("members are compared by name, wherever they stand", () => {
   ]);
 });
 
-Deno.test("an item that was put in marks no other", () => {
+Deno.test("diffValues() marks an inserted item only", () => {
   assert.deepEqual(say([1, 2, 3], [0, 1, 2, 2.5, 3]), [
     "  [",
     "+   0",
@@ -41,7 +41,7 @@ Deno.test("an item that was put in marks no other", () => {
   ]);
 });
 
-Deno.test("an item that changed is compared inside", () => {
+Deno.test("diffValues() compares changed items member by member", () => {
   assert.deepEqual(say([{ id: 1, n: 1 }, { id: 2 }], [{ id: 1, n: 2 }, { id: 2 }]), [
     "  [",
     "    {",
@@ -56,14 +56,14 @@ Deno.test("an item that changed is compared inside", () => {
   ]);
 });
 
-Deno.test("what was not there has only marks of one kind", () => {
+Deno.test("diffValues() marks all lines of an absent value alike", () => {
   assert.deepEqual(say(undefined, { a: [1] }), ["+ {", '+   "a": [', "+     1", "+   ]", "+ }"]);
   assert.deepEqual(say("x", undefined), ['- "x"']);
   assert.deepEqual(say(undefined, undefined), []);
   assert.deepEqual(say(null, {}), ["- null", "+ {}"]);
 });
 
-Deno.test("values of other types are replaced", () => {
+Deno.test("diffValues() replaces values of another type", () => {
   assert.deepEqual(say({ a: [1] }, { a: { b: 1 } }), [
     "  {",
     '-   "a": [',
@@ -76,7 +76,7 @@ Deno.test("values of other types are replaced", () => {
   ]);
 });
 
-Deno.test("equal values have no marks", () => {
+Deno.test("diffValues() marks nothing in equal values", () => {
   const value = { a: [1, { b: null }], c: "x" };
 
   const { added, removed } = diffValues(value, structuredClone(value));
@@ -84,7 +84,7 @@ Deno.test("equal values have no marks", () => {
   assert.deepEqual([added, removed], [0, 0]);
 });
 
-Deno.test("a diff with marks on one side only gives back the value of that side", () => {
+Deno.test("diffValues() contains both values", () => {
   const texts = (mark: string, before: Json, after: Json) =>
     diffValues(before, after).lines.filter((line) => line.mark === " " || line.mark === mark)
       .map(({ text }) => text);
@@ -102,7 +102,7 @@ Deno.test("a diff with marks on one side only gives back the value of that side"
   }
 });
 
-Deno.test("large and deep values are cut, and it is said how much", () => {
+Deno.test("diffValues() cuts large and deep values, and counts what is left out", () => {
   const long = Array.from({ length: 5_000 }, (_, i) => i);
   const diff = diffValues(long, long.map((i) => i + 1));
   assert.equal(diff.lines.length, 2_000);
@@ -117,7 +117,7 @@ Deno.test("large and deep values are cut, and it is said how much", () => {
   assert.equal(line!.text.length, 2_001);
 });
 
-Deno.test("folded, only what is near a change is left", () => {
+Deno.test("foldDiff() keeps changes and the lines around them", () => {
   const before = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`k${i}`, i]));
 
   const folded = foldDiff(diffValues(before, { ...before, k10: "new" }), 1);

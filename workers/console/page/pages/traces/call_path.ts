@@ -1,8 +1,8 @@
 /**
- * A trace as what its workers said to each other: who called whom with what, and what came back.
+ * A trace as a sequence of calls and answers between its workers.
  *
- * Only what passed through the engine counts, since its clock alone gives all of it one order. Work
- * inside of a worker belongs to the waterfall.
+ * Only calls that passed through the engine are included, because its clock alone gives all of them
+ * one order. Work inside of a worker is in the waterfall only.
  *
  * @module
  */
@@ -15,52 +15,52 @@ import {
   type TraceSpan,
 } from "./span_tree.ts";
 
-/** One message. */
+/** The participant that stands for callers outside of the engine. */
+export const OUTSIDE = "outside";
+
+/** A call or its answer. */
 export interface PathStep {
-  /** Place of its span's row in the tree. */
+  /** Index of its span's row in the tree. */
   readonly row: number;
   readonly type: "call" | "answer";
-  /** Places in {@linkcode CallPath.parties}. */
+  /** Indices in {@linkcode CallPath.participants}. */
   readonly from: number;
   readonly to: number;
   readonly label: string;
   /** Milliseconds since the trace began. */
   readonly atMs: number;
-  /** How long the caller waited; of answers only. */
+  /** How long the caller waited; `null` for calls. */
   readonly tookMs: number | null;
-  /** Milliseconds before a worker took it; of calls only. */
+  /** Milliseconds before a worker took the call; 0 for answers. */
   readonly queuedMs: number;
   readonly failed: boolean;
   readonly errorCode: string | null;
   readonly errorMessage: string | null;
-  /** JSON text as it was kept, for {@linkcode keptPayload}; empty when it was not. */
+  /** The recorded JSON text, see {@linkcode readPayload}; empty when there is none. */
   readonly payload: string;
 }
 
-/** What passed: its value, or why it cannot be shown. */
-export type KeptPayload =
+/** A recorded payload. */
+export type RecordedPayload =
   | { readonly type: "json"; readonly value: Json }
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "missing" };
 
-/** All of it. */
-export interface CallPath {
-  /** Names of those who spoke, in the order in which they first did. */
-  readonly parties: readonly string[];
+/** A whole sequence. */
+interface CallPath {
+  /** Names of callers and workers, in the order of their first step. */
+  readonly participants: readonly string[];
   readonly steps: readonly PathStep[];
 }
 
-/** What a request from outside is called as a party. */
-export const OUTSIDE = "outside";
-
-/** The messages of a trace, in the order in which the engine saw them. */
+/** The calls and answers of a trace, in the order in which the engine saw them. */
 export function callPath(tree: SpanTree): CallPath {
-  const parties = new Map<string, number>();
-  const party = (name: string): number => {
-    const known = parties.get(name);
+  const participants = new Map<string, number>();
+  const indexOf = (name: string): number => {
+    const known = participants.get(name);
     if (known !== undefined) return known;
-    parties.set(name, parties.size);
-    return parties.size - 1;
+    participants.set(name, participants.size);
+    return participants.size - 1;
   };
   const steps: (PathStep & { readonly order: number })[] = [];
   const starts = startTimes(tree);
@@ -74,8 +74,8 @@ export function callPath(tree: SpanTree): CallPath {
       errorCode: span.errorCode,
       errorMessage: span.errorMessage,
     };
-    const from = party(ends.from);
-    const to = party(ends.to);
+    const from = indexOf(ends.from);
+    const to = indexOf(ends.to);
     steps.push({
       ...shared,
       type: "call",
@@ -97,16 +97,19 @@ export function callPath(tree: SpanTree): CallPath {
       tookMs: span.endMs - span.startMs,
       queuedMs: 0,
       payload: attributeText(span, "engine.response"),
-      // At the same time, what is below ends first.
+      // Of calls that end at the same time, the inner ones end first.
       order: row + descendants + 0.5 - row / (tree.rows.length + 1) / 2,
     });
   });
   steps.sort((a, b) => a.atMs - b.atMs || a.order - b.order);
-  return { parties: [...parties.keys()], steps: steps.map(({ order: _, ...step }) => step) };
+  return {
+    participants: [...participants.keys()],
+    steps: steps.map(({ order: _, ...step }) => step),
+  };
 }
 
-/** Reads a payload that was kept; one that is no JSON (cut off, say) stays text. */
-export function keptPayload(text: string): KeptPayload {
+/** Reads a recorded payload; one that is no JSON, such as a truncated one, stays text. */
+export function readPayload(text: string): RecordedPayload {
   if (text === "") return { type: "missing" };
   try {
     return { type: "json", value: JSON.parse(text) as Json };
@@ -115,7 +118,7 @@ export function keptPayload(text: string): KeptPayload {
   }
 }
 
-/** Who spoke to whom; `null` for work within a worker. */
+/** Caller and callee; `null` for work within a worker. */
 function endsOf(span: TraceSpan, parent: number): { from: string; to: string } | null {
   if (span.kind === "call") {
     return { from: attributeText(span, "engine.caller") || OUTSIDE, to: span.service };

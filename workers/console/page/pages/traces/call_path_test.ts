@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { span } from "../../../../../tests/fakes/page_spans.ts";
-import { callPath, keptPayload } from "./call_path.ts";
+import { callPath, readPayload } from "./call_path.ts";
 import { spanTree } from "./span_tree.ts";
 
-Deno.test("callPath() tells calls and answers in the order of time", () => {
+Deno.test("callPath() orders calls and answers by time", () => {
   const path = callPath(spanTree([
     span({ id: "r", name: "POST /orders", service: "engine-http", startMs: 0, endMs: 100 }),
     call("a", "r", "engine-http", "shop", 10, 90),
@@ -11,9 +11,11 @@ Deno.test("callPath() tells calls and answers in the order of time", () => {
     call("c", "a", "shop", "mail", 25, 80),
   ]));
 
-  assert.deepEqual(path.parties, ["outside", "engine-http", "shop", "engine-state", "mail"]);
+  assert.deepEqual(path.participants, ["outside", "engine-http", "shop", "engine-state", "mail"]);
   const said = path.steps.map(({ type, from, to, label, atMs }) =>
-    `${atMs} ${path.parties[from]} ${type === "call" ? ">" : "<"} ${path.parties[to]} ${label}`
+    `${atMs} ${path.participants[from]} ${type === "call" ? ">" : "<"} ${
+      path.participants[to]
+    } ${label}`
   );
   assert.deepEqual(said, [
     "0 outside > engine-http POST /orders",
@@ -27,7 +29,7 @@ Deno.test("callPath() tells calls and answers in the order of time", () => {
   ]);
 });
 
-Deno.test("callPath() nests what happened in the same moment", () => {
+Deno.test("callPath() nests calls of the same moment", () => {
   const path = callPath(spanTree([
     call("a", null, "web", "shop", 5, 5),
     call("b", "a", "shop", "stock", 5, 5),
@@ -48,7 +50,7 @@ Deno.test("callPath() nests what happened in the same moment", () => {
   ]);
 });
 
-Deno.test("callPath() has no answer of a call that runs, and nothing of work within a worker", () => {
+Deno.test("callPath() has no answer of a running call, and no work within a worker", () => {
   const path = callPath(spanTree([
     { ...call("a", null, "web", "shop", 0, 1), endMs: null },
     span({ id: "sql", name: "SELECT", parentId: "a" }),
@@ -57,7 +59,7 @@ Deno.test("callPath() has no answer of a call that runs, and nothing of work wit
   assert.deepEqual(path.steps.map(({ type }) => type), ["call"]);
 });
 
-Deno.test("callPath() keeps payloads, codes and how long a call waited", () => {
+Deno.test("callPath() keeps payloads, codes and queue times", () => {
   const failing = {
     ...call("a", null, "web", "shop", 0, 7),
     failed: true,
@@ -72,15 +74,15 @@ Deno.test("callPath() keeps payloads, codes and how long a call waited", () => {
 
   const [asked, answered] = callPath(spanTree([failing])).steps;
 
-  assert.deepEqual(keptPayload(asked!.payload), { type: "json", value: { id: 1 } });
+  assert.deepEqual(readPayload(asked!.payload), { type: "json", value: { id: 1 } });
   assert.equal(asked!.queuedMs, 3);
-  assert.deepEqual(keptPayload(answered!.payload), { type: "text", text: '{"a":' });
+  assert.deepEqual(readPayload(answered!.payload), { type: "text", text: '{"a":' });
   assert.deepEqual([answered!.tookMs, answered!.errorCode], [7, "no_stock"]);
 });
 
-Deno.test("keptPayload() of nothing is missing, not null", () => {
-  assert.deepEqual(keptPayload(""), { type: "missing" });
-  assert.deepEqual(keptPayload("null"), { type: "json", value: null });
+Deno.test("readPayload() of an empty text is missing, not null", () => {
+  assert.deepEqual(readPayload(""), { type: "missing" });
+  assert.deepEqual(readPayload("null"), { type: "json", value: null });
 });
 
 function call(

@@ -1,20 +1,20 @@
 /**
- * Boxes of a flame graph, in two ways.
+ * The boxes of a flame graph, of two kinds.
  *
- * *In time*: each span where it ran; spans that ran at once get lanes of their own. *Merged*: spans
- * with the same functions above them become one box, as wide as they kept the trace busy; so a
- * thousand equal calls can be seen at a glance. Places are parts of the width, 0 to 1.
+ * *In time*: one box per span at the time when it ran; spans that ran at once are in different
+ * lanes. *Merged*: one box for all spans with the same functions above them, as wide as the time
+ * they took. Positions are fractions of the width, 0 to 1.
  *
  * @module
  */
 import { type SpanTree, startTimes } from "./span_tree.ts";
 import type { TimeWindow } from "./waterfall.ts";
 
-/** One box. */
+/** A box of a flame graph. */
 export interface FlameBox {
-  /** Place of the span's row in the tree; of merged ones, of the longest. */
+  /** Index of the span's row in the tree; of merged spans, the longest one's. */
   readonly row: number;
-  /** 0 to 1 over the whole graph. */
+  /** 0 to 1 across the whole graph. */
   readonly left: number;
   readonly width: number;
   /** From 0 at the top. */
@@ -22,21 +22,21 @@ export interface FlameBox {
   readonly label: string;
   readonly service: string;
   readonly failed: boolean;
-  /** Spans in it. */
+  /** How many spans it merges. */
   readonly count: number;
-  /** Milliseconds: how long it took, or all that are in it. */
+  /** Duration in milliseconds, or the sum of the merged spans. */
   readonly ms: number;
-  /** Milliseconds in which nothing below it ran. */
+  /** Milliseconds in which no child ran. */
   readonly selfMs: number;
 }
 
-/** A graph: its boxes by lane, each lane from left to right. */
+/** A flame graph: its boxes by lane, each lane from left to right. */
 export interface Flame {
   readonly lanes: readonly (readonly FlameBox[])[];
   readonly totalMs: number;
 }
 
-/** Spans as they ran; running ones reach to the window's end. */
+/** The spans in time; running ones end with the window. */
 export function flameInTime(tree: SpanTree, window: TimeWindow): Flame {
   const total = window.endMs - window.startMs;
   const self = selfTimes(tree, window.endMs);
@@ -44,7 +44,7 @@ export function flameInTime(tree: SpanTree, window: TimeWindow): Flame {
   const laneOf: number[] = [];
   const busyUntil: number[] = [];
   const starts = startTimes(tree);
-  // By start, so that the box to the left is always the last one of a lane.
+  // Sorted by start, so that the last box of a lane is the one to the left.
   const order = tree.rows.map((_, i) => i).sort((a, b) => starts[a]! - starts[b]! || a - b);
   for (const i of order) {
     const { span, parent } = tree.rows[i]!;
@@ -71,33 +71,33 @@ export function flameInTime(tree: SpanTree, window: TimeWindow): Flame {
   return { lanes, totalMs: total };
 }
 
-interface Merging {
+interface MergedNode {
   readonly row: number;
   readonly label: string;
   readonly service: string;
   readonly depth: number;
-  readonly below: Map<string, Merging>;
+  readonly below: Map<string, MergedNode>;
   longest: { row: number; ms: number };
   failed: boolean;
   count: number;
   ms: number;
   selfMs: number;
-  /** Own time and all below: the width. */
+  /** Its own time and that of its children: the width. */
   weight: number;
 }
 
-/** Spans with the same names above them as one box each. */
+/** The spans merged by the functions above them. */
 export function flameMerged(tree: SpanTree, nowMs: number): Flame {
   const self = selfTimes(tree, nowMs);
-  const root = emptyMerging(-1, "", "", -1);
-  const all: Merging[] = [];
-  const nodeOf: Merging[] = [];
+  const root = newMergedNode(-1, "", "", -1);
+  const all: MergedNode[] = [];
+  const nodeOf: MergedNode[] = [];
   tree.rows.forEach(({ span, parent, depth }, i) => {
     const above = parent < 0 ? root : nodeOf[parent]!;
     const key = `${span.service}\n${span.name}`;
     let node = above.below.get(key);
     if (node === undefined) {
-      node = emptyMerging(i, span.name, span.service, depth);
+      node = newMergedNode(i, span.name, span.service, depth);
       above.below.set(key, node);
       all.push(node);
     }
@@ -109,13 +109,13 @@ export function flameMerged(tree: SpanTree, nowMs: number): Flame {
     node.selfMs += self[i]!;
     nodeOf.push(node);
   });
-  // Each node stands behind the one above it, so from behind all weights below are known.
+  // Children follow their parent, so in reverse order their weights are known first.
   for (const node of all.toReversed()) node.weight = node.selfMs + sumOfWeights(node);
   const total = sumOfWeights(root);
   return { lanes: lanesOf(root, total || 1), totalMs: total };
 }
 
-/** The box at a place of a lane; `null` between boxes. */
+/** The box at a position in a lane; `null` between boxes. */
 export function boxAt(flame: Flame, lane: number, at: number): FlameBox | null {
   const boxes = flame.lanes[lane] ?? [];
   let low = 0;
@@ -131,8 +131,8 @@ export function boxAt(flame: Flame, lane: number, at: number): FlameBox | null {
 }
 
 /**
- * The boxes of a lane to draw between two places; those narrower than `least` are drawn only when
- * nothing else stands there.
+ * The boxes of a lane to draw between two positions. Those narrower than `least` are drawn only
+ * where there is no other box.
  */
 export function boxesToDraw(
   boxes: readonly FlameBox[],
@@ -153,11 +153,11 @@ export function boxesToDraw(
   return drawn;
 }
 
-/** Milliseconds of each row in which none of its children ran. */
+/** The milliseconds of each row in which none of its children ran. */
 function selfTimes(tree: SpanTree, nowMs: number): number[] {
   const covered = new Array<number>(tree.rows.length).fill(0);
   const coveredUntil = new Array<number>(tree.rows.length).fill(-Infinity);
-  // Children stand in the order of their start, so one pass joins what overlaps.
+  // Children are sorted by start, so one pass joins those that overlap.
   for (const { span, parent } of tree.rows) {
     const above = tree.rows[parent]?.span;
     if (above === undefined) continue;
@@ -172,9 +172,9 @@ function selfTimes(tree: SpanTree, nowMs: number): number[] {
   );
 }
 
-function lanesOf(root: Merging, total: number): FlameBox[][] {
+function lanesOf(root: MergedNode, total: number): FlameBox[][] {
   const lanes: FlameBox[][] = [];
-  let level: { node: Merging; left: number }[] = [{ node: root, left: 0 }];
+  let level: { node: MergedNode; left: number }[] = [{ node: root, left: 0 }];
   while (level.length > 0) {
     const next: typeof level = [];
     for (const { node, left } of level) {
@@ -191,7 +191,7 @@ function lanesOf(root: Merging, total: number): FlameBox[][] {
   return lanes;
 }
 
-function boxOf(node: Merging, left: number, total: number): FlameBox {
+function boxOf(node: MergedNode, left: number, total: number): FlameBox {
   return {
     row: node.longest.row,
     left,
@@ -206,13 +206,13 @@ function boxOf(node: Merging, left: number, total: number): FlameBox {
   };
 }
 
-function sumOfWeights(node: Merging): number {
+function sumOfWeights(node: MergedNode): number {
   let sum = 0;
   for (const child of node.below.values()) sum += child.weight;
   return sum;
 }
 
-function emptyMerging(row: number, label: string, service: string, depth: number): Merging {
+function newMergedNode(row: number, label: string, service: string, depth: number): MergedNode {
   const counts = { failed: false, count: 0, ms: 0, selfMs: 0, weight: 0 };
   return { row, label, service, depth, below: new Map(), longest: { row, ms: -1 }, ...counts };
 }

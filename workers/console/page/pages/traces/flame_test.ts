@@ -5,7 +5,7 @@ import { spanTree } from "./span_tree.ts";
 
 const WINDOW = { startMs: 0, endMs: 100 };
 
-Deno.test("flameInTime() puts children below their parent at their time", () => {
+Deno.test("flameInTime() places children below their parent, at their time", () => {
   const flame = flameInTime(
     spanTree([
       span({ id: "a", startMs: 0, endMs: 100 }),
@@ -24,7 +24,7 @@ Deno.test("flameInTime() puts children below their parent at their time", () => 
   assert.deepEqual(boxes, [["a", 0, 0, 1], ["b", 1, 0.1, 0.2], ["c", 1, 0.4, 0.2]]);
 });
 
-Deno.test("flameInTime() gives what ran at once lanes of its own", () => {
+Deno.test("flameInTime() places spans that ran at once in different lanes", () => {
   const flame = flameInTime(
     spanTree([
       span({ id: "a", startMs: 0, endMs: 100 }),
@@ -39,7 +39,7 @@ Deno.test("flameInTime() gives what ran at once lanes of its own", () => {
   assert.deepEqual(lanes, { a: 0, b: 1, c: 2, "below-b": 3 });
 });
 
-Deno.test("flameInTime() keeps a child whose clock is ahead below its parent", () => {
+Deno.test("flameInTime() keeps a child with a wrong clock below its parent", () => {
   const spans = [
     span({ id: "b", parentId: "a", startMs: 1, endMs: 9 }),
     span({ id: "a", startMs: 2, endMs: 9 }),
@@ -50,7 +50,7 @@ Deno.test("flameInTime() keeps a child whose clock is ahead below its parent", (
   assert.deepEqual(flame.lanes.map(([box]) => box!.label), ["a", "b"]);
 });
 
-Deno.test("flameInTime() counts as own time what no child covers, also when they overlap", () => {
+Deno.test("flameInTime() counts time that no child covers as self time", () => {
   const flame = flameInTime(
     spanTree([
       span({ id: "a", startMs: 0, endMs: 100 }),
@@ -64,7 +64,7 @@ Deno.test("flameInTime() counts as own time what no child covers, also when they
   assert.equal(flame.lanes[0]![0]!.selfMs, 40);
 });
 
-Deno.test("flameMerged() makes one box of equal calls, the widest first", () => {
+Deno.test("flameMerged() merges equal calls, the widest box first", () => {
   const flame = flameMerged(
     spanTree([
       span({ id: "1", name: "root", startMs: 0, endMs: 100 }),
@@ -92,7 +92,7 @@ Deno.test("flameMerged() makes one box of equal calls, the widest first", () => 
   assert.deepEqual([flame.lanes[1]![1]!.failed, flame.lanes[1]![1]!.row], [true, 3]);
 });
 
-Deno.test("flameMerged() is as wide as all that ran, also at once", () => {
+Deno.test("flameMerged() is as wide as the sum of all spans", () => {
   const flame = flameMerged(
     spanTree([
       span({ id: "a", startMs: 0, endMs: 100 }),
@@ -106,7 +106,7 @@ Deno.test("flameMerged() is as wide as all that ran, also at once", () => {
   assert.deepEqual(flame.lanes[1]!.map(({ width }) => width), [0.5, 0.5]);
 });
 
-Deno.test("both flame graphs of no spans, or of spans without time, are finite", () => {
+Deno.test("flame graphs of no spans, or of empty spans, are finite", () => {
   const instant = spanTree([span({ id: "a", startMs: 5, endMs: 5 })]);
 
   assert.deepEqual(flameMerged(spanTree([]), 0).lanes, []);
@@ -114,7 +114,7 @@ Deno.test("both flame graphs of no spans, or of spans without time, are finite",
   assert.equal(flameMerged(instant, 5).lanes[0]![0]!.width, 0);
 });
 
-Deno.test("boxAt() finds the box at a place, and null between boxes", () => {
+Deno.test("boxAt() finds the box at a position, and null between boxes", () => {
   const flame = flameInTime(
     spanTree([
       span({ id: "a", startMs: 10, endMs: 30 }),
@@ -129,7 +129,7 @@ Deno.test("boxAt() finds the box at a place, and null between boxes", () => {
   assert.equal(boxAt(flame, 7, 0.4), null);
 });
 
-Deno.test("boxesToDraw() draws as many boxes as have room, of a hundred thousand", () => {
+Deno.test("boxesToDraw() returns no more boxes than fit, of a hundred thousand", () => {
   const spans = Array.from(
     { length: 100_000 },
     (_, i) => span({ id: `${i}`, startMs: i, endMs: i + 1 }),

@@ -1,7 +1,7 @@
 /**
- * A trace as a flame graph, in time or merged by function; drawn on a canvas of what is seen.
+ * A trace as a flame graph, in time or merged by function. Its visible part is drawn on a canvas.
  *
- * What it shows stands in the waterfall too, so a screen reader is sent there.
+ * The waterfall has the same content as text, and screen readers are pointed there.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import {
   formatDuration,
   Segments,
   useQueryMember,
-  useShell,
+  useShownTheme,
 } from "../../kit/mod.ts";
 import {
   boxAt,
@@ -26,37 +26,44 @@ import {
 } from "./flame.ts";
 import { SERVICE_COLOURS } from "./span_tree.ts";
 import { TraceAxis, type TraceViewProps } from "./view.tsx";
-import { panned, type TimeWindow, wholeWindow, zoomed } from "./waterfall.ts";
+import { panWindow, type TimeWindow, wholeWindow, zoomWindow } from "./waterfall.ts";
 
-const WORDS = "Flame graph: arrows move, plus and minus zoom; " +
+/** Height of a lane, in pixels. */
+const LANE_HEIGHT = 22;
+const GAP = 1;
+/** Narrower boxes have no label. */
+const TEXT_WIDTH_MIN = 28;
+const PADDING = 6;
+
+const LABEL = "Flame graph: arrows move, plus and minus zoom; " +
   "the waterfall has the same in words";
-const WAYS = [
+const KINDS = [
   { value: "", label: "In time" },
   { value: "merged", label: "Merged by function" },
 ];
 
-/** The whole width, or a part of it; a merged graph has no times, only shares. */
+/** The whole width. A merged graph has no times, only fractions of the width. */
 const WHOLE: TimeWindow = { startMs: 0, endMs: 1 };
 
-/** See the module. */
+/** The flame graph of a trace. */
 export function FlameView(props: TraceViewProps): VNode {
   const { tree, nowMs, window, setWindow } = props;
-  const [way, setWay] = useQueryMember("flame");
-  const isMerged = way === "merged";
+  const [kind, setKind] = useQueryMember("flame");
+  const isMerged = kind === "merged";
   const whole = useMemo(() => wholeWindow(tree, nowMs), [tree, nowMs]);
   const flame = useMemo(
     () => isMerged ? flameMerged(tree, nowMs) : flameInTime(tree, whole),
     [tree, isMerged, nowMs, whole],
   );
-  const [share, setShare] = useState<TimeWindow>(WHOLE);
-  // A window in time, as shares of the whole, and back.
+  const [mergedView, setMergedView] = useState<TimeWindow>(WHOLE);
+  // The window in time as fractions of the whole, and back.
   const length = whole.endMs - whole.startMs;
-  const view = isMerged ? share : {
+  const view = isMerged ? mergedView : {
     startMs: (window.startMs - whole.startMs) / length,
     endMs: (window.endMs - whole.startMs) / length,
   };
   const setView = (next: TimeWindow | null) => {
-    if (isMerged) setShare(next ?? WHOLE);
+    if (isMerged) setMergedView(next ?? WHOLE);
     else if (next === null) setWindow(null);
     else {
       setWindow({
@@ -68,12 +75,12 @@ export function FlameView(props: TraceViewProps): VNode {
   return (
     <div class="flame">
       <div class="view-tools">
-        <Segments label="Kind" value={way} choices={WAYS} onChange={setWay} />
+        <Segments label="Kind" value={kind} choices={KINDS} onChange={setKind} />
         <Button small icon="fit" onPress={() => setView(null)}>Whole width</Button>
         <span class="quiet tools-hint">
           {isMerged
-            ? "Width: time spent, over all calls. Double-click magnifies a box"
-            : "Double-click magnifies a box, Ctrl and the wheel zoom"}
+            ? "Width: time spent, over all calls. Double-click zooms into a box"
+            : "Double-click zooms into a box, Ctrl and the wheel zoom"}
         </span>
       </div>
       {!isMerged && <TraceAxis tree={tree} window={window} setWindow={setWindow} />}
@@ -84,7 +91,7 @@ export function FlameView(props: TraceViewProps): VNode {
 
 interface FlameCanvasProps extends TraceViewProps {
   readonly flame: Flame;
-  /** Shares of the width, 0 to 1. */
+  /** Fractions of the width, 0 to 1. */
   readonly view: TimeWindow;
   readonly setView: (view: TimeWindow | null) => void;
 }
@@ -92,19 +99,19 @@ interface FlameCanvasProps extends TraceViewProps {
 function FlameCanvas(props: FlameCanvasProps): VNode {
   const { flame, view, setView, tree, choose } = props;
   const box = useRef<HTMLDivElement>(null);
-  const [under, setUnder] = useState<Pointed | null>(null);
-  const { canvas, size, measure } = useDrawing(props, box, under?.box ?? null);
+  const [hovered, setHovered] = useState<HoveredBox | null>(null);
+  const { canvas, size, measure } = useDrawing(props, box, hovered?.box ?? null);
   useZoomWheel(box, view, setView);
   const boxOf = (event: MouseEvent) => {
     const { left, top } = canvas.current!.getBoundingClientRect();
     const at = view.startMs + (event.clientX - left) / size.width * (view.endMs - view.startMs);
     return boxAt(flame, Math.floor((event.clientY - top + size.top) / LANE_HEIGHT), at);
   };
-  const point = (event: MouseEvent) => {
+  const hover = (event: MouseEvent) => {
     const found = boxOf(event);
-    setUnder(found && { box: found, x: event.clientX, y: event.clientY });
+    setHovered(found && { box: found, x: event.clientX, y: event.clientY });
   };
-  const magnify = (event: MouseEvent) => {
+  const zoomToBox = (event: MouseEvent) => {
     const found = boxOf(event);
     if (found && found.width > 0) {
       setView({ startMs: found.left, endMs: found.left + found.width });
@@ -116,7 +123,7 @@ function FlameCanvas(props: FlameCanvasProps): VNode {
       ref={box}
       class="flame-box"
       role="application"
-      aria-label={WORDS}
+      aria-label={LABEL}
       tabIndex={0}
       onScroll={measure}
       onKeyDown={(event) => {
@@ -125,34 +132,34 @@ function FlameCanvas(props: FlameCanvasProps): VNode {
         setView(next);
         event.preventDefault();
       }}
-      onMouseMove={point}
-      onMouseLeave={() => setUnder(null)}
+      onMouseMove={hover}
+      onMouseLeave={() => setHovered(null)}
       onClick={(event) => {
         const found = boxOf(event);
         choose(found ? tree.rows[found.row]!.span.id : "");
       }}
-      onDblClick={magnify}
+      onDblClick={zoomToBox}
     >
       <div class="flame-all" style={{ height: `${flame.lanes.length * LANE_HEIGHT}px` }}>
         <canvas ref={canvas} class="flame-canvas" />
       </div>
-      {under && <FlameHint pointed={under} totalMs={flame.totalMs} />}
+      {hovered && <FlameTooltip hovered={hovered} totalMs={flame.totalMs} />}
     </div>
   );
 }
 
-/** What a key makes of the view; `null` shows all, `undefined`: not a key of ours. */
+/** The view after a key; `null`: the whole graph, `undefined`: a key that does nothing. */
 function viewAfter(key: string, view: TimeWindow): TimeWindow | null | undefined {
   switch (key) {
     case "ArrowLeft":
-      return panned(view, WHOLE, -0.2);
+      return panWindow(view, WHOLE, -0.2);
     case "ArrowRight":
-      return panned(view, WHOLE, 0.2);
+      return panWindow(view, WHOLE, 0.2);
     case "+":
     case "=":
-      return zoomed(view, WHOLE, 0.5, 0.7);
+      return zoomWindow(view, WHOLE, 0.5, 0.7);
     case "-":
-      return zoomed(view, WHOLE, 0.5, 1.4);
+      return zoomWindow(view, WHOLE, 0.5, 1.4);
     case "0":
       return null;
     default:
@@ -160,22 +167,21 @@ function viewAfter(key: string, view: TimeWindow): TimeWindow | null | undefined
   }
 }
 
-/** Draws on the canvas whenever something of it is another. */
+/** Draws the canvas whenever its content changes. */
 function useDrawing(
   { flame, view, tree, chosen, colours }: FlameCanvasProps,
   box: { readonly current: HTMLDivElement | null },
-  under: FlameBox | null,
+  hovered: FlameBox | null,
 ) {
-  const { preferences } = useShell();
   const canvas = useRef<HTMLCanvasElement>(null);
-  const inks = useRef<FlameInks | null>(null);
+  const style = useRef<FlameStyle | null>(null);
   const [size, setSize] = useState({ width: 0, height: 0, top: 0 });
   const measure = () => {
     const { clientWidth: width, clientHeight: height, scrollTop: top } = box.current!;
     setSize({ width, height, top });
   };
   useLayoutEffect(() => {
-    if (box.current === null) return; // There is nothing to draw.
+    if (box.current === null) return; // An empty graph has no box.
     const watch = new ResizeObserver(measure);
     watch.observe(box.current);
     return () => watch.disconnect();
@@ -184,27 +190,27 @@ function useDrawing(
     () => tree.rows.findIndex(({ span }) => span.id === chosen),
     [tree, chosen],
   );
-  const theme = useSystemTheme() + preferences.theme.value;
+  const theme = useShownTheme();
   useLayoutEffect(() => {
-    inks.current = null;
+    style.current = null;
   }, [theme]);
   useLayoutEffect(() => {
     if (canvas.current === null) return;
-    inks.current ??= readInks(canvas.current);
-    const drawing = { flame, view, size, colours, chosenRow, under, inks: inks.current };
+    style.current ??= readStyle(canvas.current);
+    const drawing = { flame, view, size, colours, chosenRow, hovered, style: style.current };
     drawFlame(canvas.current, drawing);
-  }, [flame, view, size, colours, chosenRow, under, theme]);
+  }, [flame, view, size, colours, chosenRow, hovered, theme]);
   return { canvas, size, measure };
 }
 
-interface Pointed {
+interface HoveredBox {
   readonly box: FlameBox;
   readonly x: number;
   readonly y: number;
 }
 
-function FlameHint(
-  { pointed: { box, x, y }, totalMs }: { pointed: Pointed; totalMs: number },
+function FlameTooltip(
+  { hovered: { box, x, y }, totalMs }: { hovered: HoveredBox; totalMs: number },
 ): VNode {
   const isRight = x > innerWidth - 300;
   const style = {
@@ -238,8 +244,8 @@ function useZoomWheel(
       const { view, setView } = now.current;
       const { left, width } = box.current!.getBoundingClientRect();
       const next = event.ctrlKey
-        ? zoomed(view, WHOLE, (event.clientX - left) / width, Math.exp(event.deltaY * 0.003))
-        : panned(view, WHOLE, event.deltaX / width);
+        ? zoomWindow(view, WHOLE, (event.clientX - left) / width, Math.exp(event.deltaY * 0.003))
+        : panWindow(view, WHOLE, event.deltaX / width);
       setView(next);
     };
     const element = box.current;
@@ -248,66 +254,46 @@ function useZoomWheel(
   }, []);
 }
 
-/** Draws anew when the system changes between dark and light. */
-function useSystemTheme(): string {
-  const [isDark, setDark] = useState(() => matchMedia("(prefers-color-scheme: dark)").matches);
-  useEffect(() => {
-    const media = matchMedia("(prefers-color-scheme: dark)");
-    const heard = () => setDark(media.matches);
-    media.addEventListener("change", heard);
-    return () => media.removeEventListener("change", heard);
-  }, []);
-  return isDark ? "dark" : "light";
-}
-
-/** Height of a lane, in pixels. */
-export const LANE_HEIGHT = 22;
-
-const GAP = 1;
-/** Narrower boxes have no text. */
-const TEXT_WIDTH_MIN = 28;
-const PADDING = 6;
-
-/** Colours and the face of letters, as a canvas takes them. */
-export interface FlameInks {
+/** Colours and font for a canvas. */
+interface FlameStyle {
   readonly text: string;
   readonly bad: string;
-  /** Of the services, the first one's at 0. */
+  /** Of the services in their order. */
   readonly services: readonly string[];
-  readonly face: string;
+  readonly font: string;
 }
 
-/** Reads the colours that an element's style has; they change with the theme. */
-export function readInks(element: HTMLElement): FlameInks {
-  // A variable is read as it is written; only a real property is worked out.
+/** Reads the colours of an element's style, which depend on the theme. */
+function readStyle(element: HTMLElement): FlameStyle {
+  // Only a real property has a resolved colour, a CSS variable does not.
   const before = element.style.color;
   const colour = (name: string): string => {
     element.style.color = `var(--${name})`;
     return getComputedStyle(element).color;
   };
   const services = Array.from({ length: SERVICE_COLOURS }, (_, at) => colour(`series-${at + 1}`));
-  const inks = { text: colour("text"), bad: colour("bad"), services };
+  const style = { text: colour("text"), bad: colour("bad"), services };
   element.style.color = before;
-  return { ...inks, face: getComputedStyle(element).fontFamily };
+  return { ...style, font: getComputedStyle(element).fontFamily };
 }
 
-/** What to draw. */
-export interface FlameDrawing {
+/** What {@linkcode drawFlame} draws. */
+interface FlameDrawing {
   readonly flame: Flame;
-  /** Shares of the width, 0 to 1. */
+  /** Fractions of the width, 0 to 1. */
   readonly view: TimeWindow;
-  /** Of the window, in pixels; `top` is how far it is scrolled. */
+  /** Of the box in pixels; `top` is its scroll position. */
   readonly size: { readonly width: number; readonly height: number; readonly top: number };
-  /** Service to the number of its colour. */
+  /** The number of each service's colour. */
   readonly colours: ReadonlyMap<string, number>;
   readonly chosenRow: number;
-  readonly under: FlameBox | null;
-  readonly inks: FlameInks;
+  readonly hovered: FlameBox | null;
+  readonly style: FlameStyle;
 }
 
-/** Draws it. */
-export function drawFlame(canvas: HTMLCanvasElement, drawing: FlameDrawing): void {
-  const { flame, view, size, colours, chosenRow, under, inks } = drawing;
+/** Draws the visible part of a flame graph. */
+function drawFlame(canvas: HTMLCanvasElement, drawing: FlameDrawing): void {
+  const { flame, view, size, colours, chosenRow, hovered, style } = drawing;
   const context = canvas.getContext("2d");
   if (context === null || size.width === 0) return;
   const ratio = devicePixelRatio || 1;
@@ -317,7 +303,7 @@ export function drawFlame(canvas: HTMLCanvasElement, drawing: FlameDrawing): voi
   canvas.style.height = `${size.height}px`;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, size.width, size.height);
-  context.font = `12px ${inks.face}`;
+  context.font = `12px ${style.font}`;
   context.textBaseline = "middle";
   const scale = size.width / (view.endMs - view.startMs);
   const first = Math.floor(size.top / LANE_HEIGHT);
@@ -329,10 +315,10 @@ export function drawFlame(canvas: HTMLCanvasElement, drawing: FlameDrawing): voi
       const x = Math.max(-2, (box.left - view.startMs) * scale);
       const right = Math.min(size.width + 2, (box.left + box.width - view.startMs) * scale);
       const place = { x, y, width: Math.max(1, right - x - GAP), height: LANE_HEIGHT - GAP };
-      const fill = inks.services[(colours.get(box.service) ?? 1) - 1] ?? inks.text;
-      drawBox(context, box, place, fill, inks);
-      if (box.row === chosenRow) frame(context, place, inks.text, 2);
-      else if (box === under) frame(context, place, inks.text, 1);
+      const fill = style.services[(colours.get(box.service) ?? 1) - 1] ?? style.text;
+      drawBox(context, box, place, fill, style);
+      if (box.row === chosenRow) strokeBox(context, place, style.text, 2);
+      else if (box === hovered) strokeBox(context, place, style.text, 1);
     }
   }
 }
@@ -349,22 +335,22 @@ function drawBox(
   box: FlameBox,
   { x, y, width, height }: Place,
   fill: string,
-  inks: { readonly text: string; readonly bad: string },
+  style: { readonly text: string; readonly bad: string },
 ): void {
   context.globalAlpha = width < 3 ? 0.75 : 0.3;
-  context.fillStyle = box.failed ? inks.bad : fill;
+  context.fillStyle = box.failed ? style.bad : fill;
   context.fillRect(x, y, width, height);
   context.globalAlpha = 1;
   if (width < 3) return;
   context.fillRect(x, y, 2, height);
   if (width < TEXT_WIDTH_MIN) return;
   const text = box.count > 1 ? `${box.label} × ${box.count}` : box.label;
-  context.fillStyle = inks.text;
-  const shown = fitted(context, text, width - 2 * PADDING);
+  context.fillStyle = style.text;
+  const shown = fitText(context, text, width - 2 * PADDING);
   context.fillText(shown, Math.max(x, 0) + PADDING, y + height / 2 + 0.5);
 }
 
-function frame(
+function strokeBox(
   context: CanvasRenderingContext2D,
   place: Place,
   colour: string,
@@ -377,8 +363,8 @@ function frame(
   context.strokeRect(x + inset, y + inset, Math.max(1, long - width), height - width);
 }
 
-/** The text, cut to a width by its letters' mean, which needs no measuring of every part. */
-function fitted(context: CanvasRenderingContext2D, text: string, width: number): string {
+/** The text cut to a width by the mean width of its letters, which is cheap to measure. */
+function fitText(context: CanvasRenderingContext2D, text: string, width: number): string {
   const whole = context.measureText(text).width;
   if (whole <= width) return text;
   const letters = Math.floor(text.length * width / whole) - 1;

@@ -1,19 +1,19 @@
 /**
- * A trace as what its workers said to each other, in order, with what they sent.
+ * A trace as a sequence diagram, with the payloads of its calls and answers.
  *
  * @module
  */
 import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Badge, Detail, Empty, formatDuration, Split, VirtualList } from "../../kit/mod.ts";
-import { callPath, keptPayload, OUTSIDE, type PathStep } from "./call_path.ts";
+import { callPath, OUTSIDE, type PathStep, readPayload } from "./call_path.ts";
 import { colourOf, PayloadView, type TraceViewProps } from "./view.tsx";
 
 const ROW_HEIGHT = 44;
-/** More parties than these make lanes too narrow to read; the others share the last lane. */
+/** Participants with a lane of their own; the others share the last lane. */
 const LANES_MAX = 8;
 
-/** See the module. */
+/** The sequence diagram of a trace. */
 export function PathView({ tree, colours, choose }: TraceViewProps): VNode {
   const path = useMemo(() => callPath(tree), [tree]);
   const [open, setOpen] = useState<PathStep | null>(null);
@@ -24,21 +24,21 @@ export function PathView({ tree, colours, choose }: TraceViewProps): VNode {
       </Empty>
     );
   }
-  const lanes = Math.min(path.parties.length, LANES_MAX);
+  const lanes = Math.min(path.participants.length, LANES_MAX);
   const show = (step: PathStep) => setOpen((was) => was === step ? null : step);
   return (
     <Split
       detail={open && (
         <StepDetail
           step={open}
-          parties={path.parties}
+          participants={path.participants}
           onSpan={() => choose(tree.rows[open.row]!.span.id)}
           onClose={() => setOpen(null)}
         />
       )}
     >
       <div class="path" style={{ "--lanes": String(lanes) }}>
-        <PathHeads parties={path.parties} lanes={lanes} colours={colours} />
+        <PathHeads participants={path.participants} lanes={lanes} colours={colours} />
         <VirtualList
           items={path.steps}
           rowHeight={ROW_HEIGHT}
@@ -47,7 +47,7 @@ export function PathView({ tree, colours, choose }: TraceViewProps): VNode {
           row={(step) => (
             <PathLine
               step={step}
-              parties={path.parties}
+              participants={path.participants}
               lanes={lanes}
               isOpen={step === open}
               onPress={() => show(step)}
@@ -59,19 +59,19 @@ export function PathView({ tree, colours, choose }: TraceViewProps): VNode {
   );
 }
 
-function PathHeads({ parties, lanes, colours }: {
-  parties: readonly string[];
+function PathHeads({ participants, lanes, colours }: {
+  participants: readonly string[];
   lanes: number;
   colours: ReadonlyMap<string, number>;
 }): VNode {
-  const more = parties.length - lanes;
+  const more = participants.length - lanes;
   return (
     <div class="path-heads" aria-hidden="true">
       <span class="path-time" />
       <div class="path-lanes">
-        {parties.slice(0, lanes).map((name, lane) => (
+        {participants.slice(0, lanes).map((name, lane) => (
           <span key={name} class="path-party" style={{ left: `${(lane + 0.5) / lanes * 100}%` }}>
-            <i class="service-mark" style={{ background: partyColour(colours, name) }} />
+            <i class="service-mark" style={{ background: participantColour(colours, name) }} />
             <span class="cut">
               {lane === lanes - 1 && more > 0 ? `${name} and ${more} more` : name}
             </span>
@@ -84,13 +84,13 @@ function PathHeads({ parties, lanes, colours }: {
 
 interface PathLineProps {
   readonly step: PathStep;
-  readonly parties: readonly string[];
+  readonly participants: readonly string[];
   readonly lanes: number;
   readonly isOpen: boolean;
   readonly onPress: () => void;
 }
 
-function PathLine({ step, parties, lanes, isOpen, onPress }: PathLineProps): VNode {
+function PathLine({ step, participants, lanes, isOpen, onPress }: PathLineProps): VNode {
   const from = (Math.min(step.from, lanes - 1) + 0.5) / lanes;
   const to = (Math.min(step.to, lanes - 1) + 0.5) / lanes;
   const left = Math.min(from, to);
@@ -106,7 +106,7 @@ function PathLine({ step, parties, lanes, isOpen, onPress }: PathLineProps): VNo
         aria-expanded={isOpen}
         onClick={onPress}
       >
-        <span class="offscreen">{wordsFor(step, parties)}</span>
+        <span class="offscreen">{stepText(step, participants)}</span>
         <span class="path-time num" aria-hidden="true">+{formatDuration(step.atMs)}</span>
         <span class="path-lanes" aria-hidden="true">
           {Array.from(
@@ -140,9 +140,9 @@ function PathLine({ step, parties, lanes, isOpen, onPress }: PathLineProps): VNo
 }
 
 function StepDetail(
-  { step, parties, onSpan, onClose }: {
+  { step, participants, onSpan, onClose }: {
     step: PathStep;
-    parties: readonly string[];
+    participants: readonly string[];
     onSpan: () => void;
     onClose: () => void;
   },
@@ -151,12 +151,12 @@ function StepDetail(
   return (
     <Detail
       wide
-      title={`What ${parties[step.from]} ${what}`}
-      label={wordsFor(step, parties)}
+      title={`What ${participants[step.from]} ${what}`}
+      label={stepText(step, participants)}
       onClose={onClose}
     >
       <p>
-        <b>{step.label}</b> · {parties[step.from]} to {parties[step.to]}{" "}
+        <b>{step.label}</b> · {participants[step.from]} to {participants[step.to]}{" "}
         <button type="button" class="link" onClick={onSpan}>Show its span</button>
       </p>
       {step.failed && step.type === "answer" && (
@@ -164,7 +164,7 @@ function StepDetail(
           <Badge tone="bad">{step.errorCode ?? "failed"}</Badge> {step.errorMessage}
         </p>
       )}
-      <PayloadView payload={keptPayload(step.payload)} label={`What was ${what}`} />
+      <PayloadView payload={readPayload(step.payload)} label={`What was ${what}`} />
     </Detail>
   );
 }
@@ -173,13 +173,13 @@ function shortPayload(text: string): string {
   return text.length > 160 ? `${text.slice(0, 160)}…` : text;
 }
 
-function partyColour(colours: ReadonlyMap<string, number>, name: string): string {
+function participantColour(colours: ReadonlyMap<string, number>, name: string): string {
   return name === OUTSIDE ? "var(--text-3)" : colourOf(colours, name);
 }
 
-function wordsFor(step: PathStep, parties: readonly string[]): string {
-  const from = parties[step.from];
-  const to = parties[step.to];
+function stepText(step: PathStep, participants: readonly string[]): string {
+  const from = participants[step.from];
+  const to = participants[step.to];
   if (step.type === "call") return `${from} calls ${step.label} of ${to}`;
   return `${from} answers ${to}: ${step.failed ? step.errorCode ?? "failed" : "done"}`;
 }

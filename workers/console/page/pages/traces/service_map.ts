@@ -1,22 +1,22 @@
 /**
- * Who calls whom (`engine::traces::map`), made small enough to be looked at.
+ * The service map (`engine::traces::map`): reading, grouping by worker, and filtering.
  *
  * @module
  */
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import { numberOf, objectOf, textOf } from "../../kit/json.ts";
 
-/** Somebody or something that takes part. */
+/** A node of the map. */
 export interface MapNode {
   readonly id: string;
-  /** `worker`, `function`, `http`, `state` or `external`; others may come. */
+  /** `worker`, `function`, `http`, `state` or `external`; others are possible. */
   readonly kind: string;
   readonly label: string;
-  /** Worker that it belongs to; its own name for workers; empty when there is none. */
+  /** The worker it belongs to; of workers their own name; empty: none. */
   readonly worker: string;
 }
 
-/** Calls from one to another, within the map's window. */
+/** The calls between two nodes within the window of the map. */
 export interface MapEdge {
   readonly from: string;
   readonly to: string;
@@ -26,32 +26,32 @@ export interface MapEdge {
   readonly p99Ms: number;
 }
 
-/** A map. */
+/** A service map. */
 export interface ServiceMap {
   readonly nodes: readonly MapNode[];
   readonly edges: readonly MapEdge[];
-  /** Time that it tells of. */
+  /** The time range of the map. */
   readonly windowMs: number;
-  /** Not every call was looked at. */
+  /** Whether only some of the calls were counted. */
   readonly sampled: boolean;
 }
 
-/** A node with its traffic. */
+/** A node and its traffic. */
 export interface BusyNode extends MapNode {
-  /** Calls that came to it, or for one that is never called, calls that it made. */
+  /** Calls to it, or of a node that is never called, calls from it. */
   readonly calls: number;
   readonly errors: number;
 }
 
-/** A part of a map that fits on the screen. */
-export interface ShownMap {
+/** A part of a map that can be drawn. */
+interface ShownMap {
   readonly nodes: readonly BusyNode[];
   readonly edges: readonly MapEdge[];
-  /** Nodes that are left out, those with the least traffic. */
+  /** How many nodes were left out, those with the least traffic. */
   readonly hidden: number;
 }
 
-/** Reads a map; missing members become empty. */
+/** Reads a service map; missing members become empty. */
 export function readServiceMap(raw: Json): ServiceMap {
   const map = objectOf(raw);
   const nodes = (Array.isArray(map.nodes) ? map.nodes : []).map((raw): MapNode => {
@@ -75,7 +75,7 @@ export function readServiceMap(raw: Json): ServiceMap {
   return { nodes, edges, windowMs: numberOf(map.window_ms), sampled: map.sampled === true };
 }
 
-/** The map with functions and routes counted as the workers that they belong to. */
+/** The map of workers alone: functions and routes are merged into their worker. */
 export function workersOnly(map: ServiceMap): ServiceMap {
   const nodes = new Map<string, MapNode>();
   const group = new Map<string, string>();
@@ -94,17 +94,17 @@ export function workersOnly(map: ServiceMap): ServiceMap {
     if (from === undefined || to === undefined || from === to) continue;
     const key = `${from}\n${to}`;
     const known = edges.get(key);
-    edges.set(key, known === undefined ? { ...edge, from, to } : joined(known, edge));
+    edges.set(key, known === undefined ? { ...edge, from, to } : joinEdges(known, edge));
   }
   return { ...map, nodes: [...nodes.values()], edges: [...edges.values()] };
 }
 
-/** The busiest nodes, at most `most`, of those that have to do with `text`, and their edges. */
+/** The `most` busiest nodes that contain `text`, or have a neighbour that does, and their edges. */
 export function shownMap(map: ServiceMap, most: number, text = ""): ShownMap {
   const word = text.trim().toLowerCase();
-  const wanted = word === "" ? null : nodesAbout(map, word);
+  const wanted = word === "" ? null : matchingNodes(map, word);
   const nodes = busyNodes(map).filter(({ id }) => wanted === null || wanted.has(id));
-  // Equal ones by name, so that the picture is the same each time.
+  // Equal ones are sorted by id, so that the graph is stable.
   nodes.sort((a, b) => b.calls - a.calls || (a.id < b.id ? -1 : 1));
   const shown = nodes.slice(0, most).sort((a, b) => (a.id < b.id ? -1 : 1));
   const ids = new Set(shown.map(({ id }) => id));
@@ -112,8 +112,8 @@ export function shownMap(map: ServiceMap, most: number, text = ""): ShownMap {
   return { nodes: shown, edges, hidden: nodes.length - shown.length };
 }
 
-/** Two edges between the same ends as one; of percentiles the larger: nothing better is known. */
-export function joined(a: MapEdge, b: MapEdge): MapEdge {
+/** Joins two edges; of percentiles the larger is the best estimate. */
+function joinEdges(a: MapEdge, b: MapEdge): MapEdge {
   return {
     ...a,
     calls: a.calls + b.calls,
@@ -123,8 +123,8 @@ export function joined(a: MapEdge, b: MapEdge): MapEdge {
   };
 }
 
-/** Nodes whose name holds the word, and those next to them. */
-function nodesAbout(map: ServiceMap, word: string): Set<string> {
+/** Nodes that contain the word, and their neighbours. */
+function matchingNodes(map: ServiceMap, word: string): Set<string> {
   const named = map.nodes.filter(({ label, worker }) =>
     label.toLowerCase().includes(word) || worker.toLowerCase().includes(word)
   );

@@ -35,7 +35,7 @@ Deno.test("readServiceMap() of anything else is an empty map", () => {
   }
 });
 
-Deno.test("workersOnly() counts functions and routes as their workers", () => {
+Deno.test("workersOnly() merges functions and routes into their workers", () => {
   const map = workersOnly(readServiceMap(RAW));
 
   assert.deepEqual(map.nodes.map(({ label }) => label), [
@@ -54,7 +54,7 @@ Deno.test("workersOnly() counts functions and routes as their workers", () => {
   ]);
 });
 
-Deno.test("shownMap() keeps the busiest nodes, says how many it left out, and cuts their edges", () => {
+Deno.test("shownMap() keeps the busiest nodes and their edges, and counts the ones left out", () => {
   const shown = shownMap(workersOnly(readServiceMap(RAW)), 2);
 
   assert.deepEqual(shown.nodes.map(({ label, calls }) => [label, calls]), [["engine-http", 12], [
@@ -65,14 +65,14 @@ Deno.test("shownMap() keeps the busiest nodes, says how many it left out, and cu
   assert.equal(shown.hidden, 2);
 });
 
-Deno.test("shownMap() of a word keeps what is named so and what is next to it", () => {
+Deno.test("shownMap() of a text keeps nodes that contain it, and their neighbours", () => {
   const shown = shownMap(workersOnly(readServiceMap(RAW)), 50, " STOCK ");
 
   assert.deepEqual(shown.nodes.map(({ label }) => label), ["shop", "stock"]);
   assert.equal(shown.hidden, 0);
 });
 
-Deno.test("shownMap() gives a node that is never called the traffic that it makes", () => {
+Deno.test("shownMap() counts the calls from a node that is never called", () => {
   const shown = shownMap(readServiceMap(RAW), 50);
 
   assert.equal(shown.nodes.find(({ id }) => id === "x")!.calls, 1);

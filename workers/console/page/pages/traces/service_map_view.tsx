@@ -1,5 +1,5 @@
 /**
- * A service map drawn as a graph, with what is known of the chosen box beside it.
+ * A service map drawn as a graph, with the detail view of one node.
  *
  * @module
  */
@@ -34,9 +34,9 @@ const ICONS: Readonly<Record<string, IconName | undefined>> = {
   http: "link",
   state: "state",
 };
-/** With more lines than these, the picture would be mostly words. */
+/** With more edges than this, they have no labels. */
 const TEXTS_MAX = 40;
-/** Room for the words of a line, however many digits they have just now. */
+/** Space for the label of an edge, whatever its digits. */
 const LABEL = { width: 92, height: 16 };
 const BOX = {
   height: 48,
@@ -50,11 +50,11 @@ const BOX = {
 /** What surrounds a drawing in pixels: the side bar; header, filters and tabs. */
 const AROUND = { width: 204, height: 170 };
 
-/** Draws a map, its busiest boxes at most. `text`: only what has to do with this. */
+/** Draws the busiest nodes of a map. `text`: only nodes that contain it, and their neighbours. */
 export function ServiceMapView({ map, text = "", empty }: {
   map: ServiceMap;
   text?: string;
-  /** Stands there when there is nothing to draw. */
+  /** Shown when there is nothing to draw. */
   empty: ComponentChildren;
 }): VNode {
   const [chosen, choose] = useState<string | null>(null);
@@ -201,7 +201,7 @@ function edgeText({ calls, p50Ms }: MapEdge): string {
 }
 
 function widthOf({ label, errors }: BusyNode): number {
-  // Counts grow; their room does not, else the picture would be laid out anew all the time.
+  // The space for counts is fixed, or growing counts would change the layout all the time.
   const below = (errors > 0 ? 26 : 12) * BOX.smallWidth;
   const wanted = BOX.frame + Math.max(label.length * BOX.charWidth, below);
   return Math.round(Math.min(BOX.widthMax, Math.max(BOX.widthMin, wanted)));

@@ -1,5 +1,6 @@
 /**
- * What is known of one span: who called whom, where the time went, what passed, why it went so.
+ * The detail view of a span: caller and callee, times, payloads, logs, and the engine's
+ * explanation.
  *
  * @module
  */
@@ -18,7 +19,7 @@ import {
   Skeleton,
   useLive,
 } from "../../kit/mod.ts";
-import { keptPayload } from "./call_path.ts";
+import { readPayload } from "./call_path.ts";
 import { ALL_LOGS } from "../logs/log_lines.ts";
 import {
   attributeNumber,
@@ -35,7 +36,7 @@ import { LogLineText } from "../logs/log_table.tsx";
 import { copiedId, figure, functionLink, workerLink } from "../references.tsx";
 import { PayloadView } from "./view.tsx";
 
-/** Shown in words or as payloads, so not again in the list. */
+/** Attributes that are shown elsewhere in the detail view. */
 const SHOWN_ELSEWHERE = new Set([
   "engine.request",
   "engine.response",
@@ -50,10 +51,10 @@ const SHOWN_ELSEWHERE = new Set([
   "engine.ended_by",
   "engine.kind",
 ]);
-/** Lines of logs beside a span; the rest is on the Logs page. */
+/** Log lines shown; the rest is on the Logs page. */
 const LOG_LINES = 50;
 
-/** See the module. */
+/** The detail view of a span. */
 export function SpanDetail(
   { tree, row, nowMs, onClose }: {
     tree: SpanTree;
@@ -64,8 +65,8 @@ export function SpanDetail(
 ): VNode {
   const { span } = row;
   const isCall = span.kind === "call";
-  const request = keptPayload(attributeText(span, "engine.request"));
-  const response = keptPayload(attributeText(span, "engine.response"));
+  const request = readPayload(attributeText(span, "engine.request"));
+  const response = readPayload(attributeText(span, "engine.response"));
   const sent = attributeNumber(span, "engine.request_chars");
   const answered = attributeNumber(span, "engine.response_chars");
   return (
@@ -135,7 +136,7 @@ function SpanFacts(
   );
 }
 
-/** What `engine why` says of it. */
+/** The engine's explanation, as printed by `engine why`. */
 function Why({ span }: { span: TraceSpan }): VNode | null {
   const live = useLive();
   const [said, setSaid] = useState<{ lines: readonly string[]; failed: boolean } | null>(null);

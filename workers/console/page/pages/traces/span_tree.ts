@@ -1,39 +1,43 @@
 /**
- * The spans of one trace in the order and with the depth in which a waterfall shows them.
+ * The spans of one trace, read from the store's format (PROTOCOL 5.8) and ordered as a tree.
  *
- * Rows stand in one flat list, each before all that is below it; so a closed row skips its
- * `descendants`, and a hundred thousand rows need no recursion. What the SDK says of a handler
- * (`execute <function>`) is no row of its own: it becomes a part of the row of its call.
+ * Workers in any language make spans, so reading never fails: missing members become empty. The
+ * rows are one flat list in which each row precedes its descendants; so a collapsed row skips its
+ * `descendants`, and a hundred thousand rows need no recursion. The SDK's span of a handler
+ * (`execute <function>`) is no row: it becomes part of the row of its call.
  *
  * @module
  */
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import { type Attributes, attributesOf, isObject, msOf, numberOf, textOf } from "../../kit/json.ts";
 
-/** What a span tells of: a call, the handler that ran it, or any other work. */
-export type SpanKind = "call" | "handler" | "work";
+/** The number of series colours in the style sheet: `--series-1` and so on. */
+export const SERVICE_COLOURS = 6;
 
-/** One span. Times are milliseconds since 1970, with fractions. */
+/** A call, the handler that ran it, or other work. */
+type SpanKind = "call" | "handler" | "work";
+
+/** A span. Times are milliseconds since 1970, with fractions. */
 export interface TraceSpan {
   readonly id: string;
   readonly trace_id: string;
-  /** `null` when it began the trace. */
+  /** `null` for the first span of the trace. */
   readonly parentId: string | null;
   readonly name: string;
-  /** Name of the worker that it is about. */
+  /** The name of its worker. */
   readonly service: string;
   readonly kind: SpanKind;
   readonly startMs: number;
-  /** `null` while it runs. */
+  /** `null` while it is running. */
   readonly endMs: number | null;
   readonly failed: boolean;
-  /** Code of the error; `null` without one, also when it failed. */
+  /** The error code; `null` without one, even if the span failed. */
   readonly errorCode: string | null;
   readonly errorMessage: string | null;
   readonly attributes: Attributes;
 }
 
-/** Reads one span; missing members become empty. */
+/** Reads a span; missing members become empty. */
 export function readSpan(raw: Json): TraceSpan {
   const span = isObject(raw) ? raw : {};
   const attributes = attributesOf(span.attributes);
@@ -61,7 +65,7 @@ export function readSpan(raw: Json): TraceSpan {
   };
 }
 
-/** Milliseconds from start to end; to `nowMs` while it runs. */
+/** The duration in milliseconds; until `nowMs` while it is running. */
 export function durationOf(span: TraceSpan, nowMs: number): number {
   return Math.max(0, (span.endMs ?? nowMs) - span.startMs);
 }
@@ -76,7 +80,7 @@ export function attributeNumber(span: TraceSpan, name: string): number {
   return numberOf(span.attributes[name]);
 }
 
-/** Id of the function that was called; `null` for other work. */
+/** The function that was called; `null` for other work. */
 export function functionOf(span: TraceSpan): string | null {
   return attributeText(span, "engine.function_id") ||
     attributeText(span, "engine.function.id") || null;
@@ -93,37 +97,37 @@ function statusOf(raw: Json | undefined): { text: string; message: string } {
   return { text: textOf(raw).toLowerCase(), message: "" };
 }
 
-/** When the handler ran. */
-export interface HandlerTime {
-  /** Of the span that said so. */
+/** When the handler of a call ran. */
+interface HandlerTime {
+  /** The id of the handler's span. */
   readonly id: string;
   readonly startMs: number;
-  /** `null` while it runs. */
+  /** `null` while it is running. */
   readonly endMs: number | null;
 }
 
-/** One span at its place. */
+/** A span in the tree. */
 export interface SpanRow {
   readonly span: TraceSpan;
   /** 0 for a root. */
   readonly depth: number;
-  /** Place of the parent's row; -1 for a root. */
+  /** Index of the parent's row; -1 for a root. */
   readonly parent: number;
   readonly children: number;
-  /** Rows below it, over all levels. They follow it. */
+  /** Rows below it, of all levels, which follow it. */
   readonly descendants: number;
-  /** Of those, how many failed. */
+  /** How many of its descendants failed. */
   readonly errorsBelow: number;
-  /** `null` when the worker did not say. */
+  /** `null` when the worker sent no span for it. */
   readonly handler: HandlerTime | null;
 }
 
 /** A whole trace. */
 export interface SpanTree {
   readonly rows: readonly SpanRow[];
-  /** When the first span started. */
+  /** The start of the first span. */
   readonly startMs: number;
-  /** When the last one ended; of a running one counts the start. */
+  /** The end of the last span; of a running one its start. */
   readonly endMs: number;
   readonly isPending: boolean;
 }
@@ -131,8 +135,8 @@ export interface SpanTree {
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * Orders spans; those whose parent is missing are roots. Of spans with one id the last counts, and
- * a ring of parents is broken at its first span.
+ * Orders spans as a tree. Spans without a known parent are roots; of spans with the same id the
+ * last one is used; a cycle of parents is broken at its first span.
  */
 export function spanTree(spans: readonly TraceSpan[]): SpanTree {
   const byId = new Map<string, TraceSpan>();
@@ -140,7 +144,7 @@ export function spanTree(spans: readonly TraceSpan[]): SpanTree {
     if (byId.get(span.id)?.endMs == null || span.endMs !== null) byId.set(span.id, span);
   }
   const handlers = foldHandlers(byId);
-  const { roots, childrenOf } = families(byId);
+  const { roots, childrenOf } = groupByParent(byId);
   const rows: Writable<SpanRow>[] = [];
   const seen = new Set<string>();
   const place = (root: TraceSpan): void => {
@@ -168,13 +172,13 @@ export function spanTree(spans: readonly TraceSpan[]): SpanTree {
     }
   };
   for (const root of roots) place(root);
-  // What is left hangs in rings: each is entered where it starts.
+  // The other spans are in cycles: each cycle begins at its first span.
   for (const span of byId.values()) if (!seen.has(span.id)) place(span);
   countBelow(rows);
   return { rows, ...extentOf(rows) };
 }
 
-/** Places of the rows to show when the spans with these ids are closed. */
+/** Indices of the visible rows while the spans with these ids are collapsed. */
 export function visibleRows(tree: SpanTree, closed: ReadonlySet<string>): number[] {
   const visible: number[] = [];
   for (let i = 0; i < tree.rows.length; i++) {
@@ -185,14 +189,14 @@ export function visibleRows(tree: SpanTree, closed: ReadonlySet<string>): number
   return visible;
 }
 
-/** Places of a row's ancestors, the nearest first. */
+/** Indices of a row's ancestors, the nearest first. */
 export function ancestorsOf(tree: SpanTree, index: number): number[] {
   const found: number[] = [];
   for (let at = tree.rows[index]?.parent ?? -1; at >= 0; at = tree.rows[at]!.parent) found.push(at);
   return found;
 }
 
-/** Places of the rows whose name or service holds a text, whatever the case; none for no text. */
+/** Indices of the rows whose name or service contains a text, ignoring case; none for no text. */
 export function matchingRows(tree: SpanTree, text: string): number[] {
   const word = text.trim().toLowerCase();
   if (word === "") return [];
@@ -204,8 +208,8 @@ export function matchingRows(tree: SpanTree, text: string): number[] {
 }
 
 /**
- * When each row started, but never before what it belongs to: clocks differ, also by less than a
- * millisecond, and a cause has to come before its effect.
+ * The start of each row, but never before that of its parent: the clocks of workers differ, and a
+ * cause must precede its effect.
  */
 export function startTimes(tree: SpanTree): number[] {
   const starts: number[] = [];
@@ -215,7 +219,7 @@ export function startTimes(tree: SpanTree): number[] {
   return starts;
 }
 
-/** Takes out the handlers' spans whose call is known; their children become the call's. */
+/** Removes handler spans whose call is known; their children become those of the call. */
 function foldHandlers(byId: Map<string, TraceSpan>): Map<string, HandlerTime> {
   const handlers = new Map<string, HandlerTime>();
   const moved = new Map<string, string>();
@@ -236,7 +240,7 @@ function foldHandlers(byId: Map<string, TraceSpan>): Map<string, HandlerTime> {
   return handlers;
 }
 
-function families(byId: ReadonlyMap<string, TraceSpan>): {
+function groupByParent(byId: ReadonlyMap<string, TraceSpan>): {
   roots: TraceSpan[];
   childrenOf: Map<string, TraceSpan[]>;
 } {
@@ -255,7 +259,7 @@ function families(byId: ReadonlyMap<string, TraceSpan>): {
   return { roots, childrenOf };
 }
 
-/** From the last row on, so that each row is whole before its parent counts it. */
+/** Counts in reverse order, so that children are complete before their parent. */
 function countBelow(rows: Writable<SpanRow>[]): void {
   for (let i = rows.length - 1; i >= 0; i--) {
     const row = rows[i]!;
@@ -278,10 +282,7 @@ function extentOf(rows: readonly SpanRow[]): Omit<SpanTree, "rows"> {
   return rows.length === 0 ? { startMs: 0, endMs: 0, isPending } : { startMs, endMs, isPending };
 }
 
-/** Colours that the style has: `--series-1` and so on. */
-export const SERVICE_COLOURS = 6;
-
-/** Service to the number of its colour, from 1, in the order in which they first appear. */
+/** The number of each service's colour, from 1, in the order of appearance. */
 export function serviceColours(tree: SpanTree): ReadonlyMap<string, number> {
   const colours = new Map<string, number>();
   for (const { span } of tree.rows) {

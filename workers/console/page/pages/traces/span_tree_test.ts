@@ -46,7 +46,7 @@ Deno.test("readSpan() reads a stored span, nanoseconds as digits or as a number"
   assert.equal(attributeNumber(span, "engine.queued_ms"), 1.5);
 });
 
-Deno.test("readSpan() takes a span without an end as one that runs", () => {
+Deno.test("readSpan() of a span without an end is running", () => {
   for (const end of [undefined, null, 0, "0"]) {
     const span = readSpan({ ...STORED, end_time_unix_nano: end ?? null });
     assert.equal(span.endMs, null);
@@ -55,7 +55,7 @@ Deno.test("readSpan() takes a span without an end as one that runs", () => {
   assert.equal(readSpan({ ...STORED, pending: true }).endMs, null);
 });
 
-Deno.test("readSpan() tells handlers and other work from calls", () => {
+Deno.test("readSpan() distinguishes calls, handlers and other work", () => {
   const handler = { ...STORED, name: "execute shop::buy", attributes: [] };
   const work = { ...STORED, name: "SELECT", attributes: [["db.system", "sqlite"]] };
 
@@ -63,7 +63,7 @@ Deno.test("readSpan() tells handlers and other work from calls", () => {
   assert.equal(readSpan(work).kind, "work");
 });
 
-Deno.test("readSpan() makes something to show of anything", () => {
+Deno.test("readSpan() reads any value", () => {
   const odd = [null, 7, "span", [], {}, {
     name: 5,
     attributes: [null, [], ["a"], [1, 2]],
@@ -93,7 +93,7 @@ Deno.test("attributeNumber() is 0 for what is missing or no number", () => {
   assert.equal(attributeNumber(span, "b"), 0);
 });
 
-Deno.test("spanTree() puts children below their parent, in the order of their start", () => {
+Deno.test("spanTree() places children below their parent, by start", () => {
   const tree = spanTree([
     span({ id: "c", parentId: "a", startMs: 30 }),
     span({ id: "d", parentId: "b", startMs: 20 }),
@@ -106,7 +106,7 @@ Deno.test("spanTree() puts children below their parent, in the order of their st
   assert.deepEqual([tree.startMs, tree.endMs], [0, 100]);
 });
 
-Deno.test("spanTree() counts what is below a row, failures too", () => {
+Deno.test("spanTree() counts descendants and their errors", () => {
   const tree = spanTree([
     span({ id: "a" }),
     span({ id: "b", parentId: "a" }),
@@ -118,13 +118,13 @@ Deno.test("spanTree() counts what is below a row, failures too", () => {
   assert.deepEqual(counts, [[2, 3, 2], [1, 1, 1], [0, 0, 0], [0, 0, 0]]);
 });
 
-Deno.test("spanTree() shows a span whose parent is missing as a root", () => {
+Deno.test("spanTree() makes a span with a missing parent a root", () => {
   const tree = spanTree([span({ id: "b", parentId: "gone" }), span({ id: "a" })]);
 
   assert.deepEqual(tree.rows.map(({ depth }) => depth), [0, 0]);
 });
 
-Deno.test("spanTree() shows each span of a ring of parents once", () => {
+Deno.test("spanTree() contains each span of a cycle once", () => {
   const tree = spanTree([
     span({ id: "a", parentId: "b" }),
     span({ id: "b", parentId: "a" }),
@@ -134,7 +134,7 @@ Deno.test("spanTree() shows each span of a ring of parents once", () => {
   assert.deepEqual(tree.rows.map(({ span }) => span.id).sort(), ["a", "b", "self"]);
 });
 
-Deno.test("spanTree() prefers the span that ended to the same while it ran", () => {
+Deno.test("spanTree() prefers the ended version of a span", () => {
   const ended = span({ id: "a", endMs: 5 });
   const running = span({ id: "a", endMs: null });
 
@@ -145,7 +145,7 @@ Deno.test("spanTree() prefers the span that ended to the same while it ran", () 
   }
 });
 
-Deno.test("spanTree() makes the handler's span a part of its call and keeps what is below", () => {
+Deno.test("spanTree() folds a handler's span into its call, and keeps its children", () => {
   const tree = spanTree([
     span({ id: "call", name: "shop::buy", kind: "call", attributes: fn("shop::buy") }),
     span({
@@ -166,7 +166,7 @@ Deno.test("spanTree() makes the handler's span a part of its call and keeps what
   assert.deepEqual(tree.rows[0]!.handler, { id: "run", startMs: 2, endMs: 8 });
 });
 
-Deno.test("spanTree() keeps a handler's span whose call is unknown or another", () => {
+Deno.test("spanTree() keeps a handler's span without its call", () => {
   const tree = spanTree([
     span({ id: "x", name: "execute lost::one", kind: "handler", parentId: "gone" }),
     span({ id: "call", kind: "call", attributes: fn("shop::buy") }),
@@ -176,11 +176,11 @@ Deno.test("spanTree() keeps a handler's span whose call is unknown or another", 
   assert.equal(tree.rows.length, 3);
 });
 
-Deno.test("spanTree() of nothing is empty", () => {
+Deno.test("spanTree() of no spans is empty", () => {
   assert.deepEqual(spanTree([]), { rows: [], startMs: 0, endMs: 0, isPending: false });
 });
 
-Deno.test("spanTree() takes a chain of 100,000 calls without recursion", () => {
+Deno.test("spanTree() handles a chain of 100,000 calls without recursion", () => {
   const spans = Array.from(
     { length: 100_000 },
     (_, i) => span({ id: `${i}`, parentId: i === 0 ? null : `${i - 1}`, startMs: i }),
@@ -192,7 +192,7 @@ Deno.test("spanTree() takes a chain of 100,000 calls without recursion", () => {
   assert.equal(tree.rows[0]!.descendants, 99_999);
 });
 
-Deno.test("visibleRows() leaves out what is below a closed row, over all levels", () => {
+Deno.test("visibleRows() leaves out all descendants of a collapsed row", () => {
   const tree = spanTree([
     span({ id: "a" }),
     span({ id: "b", parentId: "a", startMs: 1 }),
@@ -207,7 +207,7 @@ Deno.test("visibleRows() leaves out what is below a closed row, over all levels"
   assert.deepEqual(shown(["a", "b"]), ["a"]);
 });
 
-Deno.test("ancestorsOf() names the rows above, the nearest first", () => {
+Deno.test("ancestorsOf() returns the rows above, the nearest first", () => {
   const tree = spanTree([
     span({ id: "a" }),
     span({ id: "b", parentId: "a" }),
@@ -218,7 +218,7 @@ Deno.test("ancestorsOf() names the rows above, the nearest first", () => {
   assert.deepEqual(ancestorsOf(tree, 0), []);
 });
 
-Deno.test("startTimes() lets nothing start before what it belongs to", () => {
+Deno.test("startTimes() never precede the start of the parent", () => {
   const tree = spanTree([
     span({ id: "a", startMs: 5 }),
     span({ id: "b", parentId: "a", startMs: 4 }),
@@ -228,7 +228,7 @@ Deno.test("startTimes() lets nothing start before what it belongs to", () => {
   assert.deepEqual(startTimes(tree), [5, 5, 9]);
 });
 
-Deno.test("matchingRows() finds names and services, whatever the case, and nothing for no text", () => {
+Deno.test("matchingRows() searches names and services, ignoring case, and finds nothing for no text", () => {
   const tree = spanTree([
     span({ id: "a", name: "shop::Buy" }),
     span({ id: "b", name: "get", service: "Buyers", startMs: 1 }),
@@ -243,7 +243,7 @@ function fn(id: string): Record<string, string> {
   return { "engine.function_id": id };
 }
 
-Deno.test("serviceColours() gives each service one colour, and begins anew after the last", () => {
+Deno.test("serviceColours() gives each service one colour, and reuses them in turn", () => {
   const services = ["a", "b", "a", "c", "d", "e", "f", "g"];
   const tree = spanTree(services.map((service, i) => span({ id: `${i}`, service, startMs: i })));
 

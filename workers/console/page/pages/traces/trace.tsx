@@ -1,5 +1,5 @@
 /**
- * One trace: as a waterfall, as a flame graph, as a map, as what was said, and with its logs.
+ * One trace: waterfall, flame graph, path, map and logs, kept up to date while the trace grows.
  *
  * @module
  */
@@ -41,6 +41,13 @@ import { readSpan, serviceColours, type SpanTree, spanTree, type TraceSpan } fro
 import { TRACE_BATCH_MS } from "./trace_summary.ts";
 import { type TimeWindow, wholeWindow } from "./waterfall.ts";
 import { Waterfall } from "./waterfall_view.tsx";
+
+/** Spans fetched at once. */
+const PAGE_SPANS = 1_000;
+/** Spans of one trace that the page holds. */
+const SPANS_MAX = 200_000;
+/** A growing trace is read again after this many times the time that reading took. */
+const REREAD_FACTOR = 10;
 
 const TABS = [
   { id: "", title: "Waterfall" },
@@ -152,7 +159,7 @@ function Views({ trace, trace_id }: { trace: TraceSpans; trace_id: string }): VN
   );
 }
 
-/** The map of this trace, read anew when it has grown. */
+/** The map of this trace, read again when it grows. */
 function TraceMap({ trace_id, spans }: { trace_id: string; spans: number }): VNode {
   const payload = { trace_id };
   const query = useQuery({ function_id: "engine::traces::map", payload });
@@ -190,20 +197,13 @@ function TraceLogs({ trace_id }: { trace_id: string }): VNode {
   );
 }
 
-/** Spans fetched at once. */
-const PAGE_SPANS = 1_000;
-/** Spans of one trace that the page holds. */
-const SPANS_MAX = 200_000;
-/** A growing trace is read again after this many times the time that reading took. */
-const REREAD_FACTOR = 10;
-
-/** What is known of a trace. */
-export interface TraceSpans {
+/** The spans of a trace. */
+interface TraceSpans {
   readonly status: "loading" | "ready" | "failed";
   readonly tree: SpanTree;
-  /** Spans as they came, those of handlers too. */
+  /** All spans, handlers included. */
   readonly spans: readonly TraceSpan[];
-  /** Spans that the engine has; more than are shown when there are too many. */
+  /** How many spans the engine has, which may be more than the page holds. */
   readonly total: number;
   readonly error: CallFailure | null;
   readonly retry: () => void;
@@ -217,7 +217,7 @@ interface Read {
 }
 
 /** Reads a trace and follows it. */
-export function useTraceSpans(trace_id: string): TraceSpans {
+function useTraceSpans(trace_id: string): TraceSpans {
   const { live } = useShell();
   const [read, setRead] = useState<Read>({ status: "loading", spans: [], total: 0, error: null });
   const reading = useRef<{ again: boolean } | null>(null);
@@ -235,7 +235,7 @@ export function useTraceSpans(trace_id: string): TraceSpans {
         if (!gone.current.signal.aborted) setRead((was) => ({ ...was, status: "failed", error }));
       })
       .finally(() => {
-        // A large trace is not read without pause for as long as it grows.
+        // A large trace that grows is read with pauses.
         const pauseMs = (performance.now() - began) * REREAD_FACTOR;
         setTimeout(() => {
           reading.current = null;

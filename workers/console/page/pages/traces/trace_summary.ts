@@ -1,5 +1,5 @@
 /**
- * Traces in a list (`engine::traces::summaries`), and what the page asks for.
+ * Traces in a list (`engine::traces::summaries`), and the filter of that list.
  *
  * @module
  */
@@ -9,14 +9,14 @@ import { numberOf, objectOf, textOf } from "../../kit/json.ts";
 /** Changes of traces arrive in batches of this time. */
 export const TRACE_BATCH_MS = 500;
 
-/** One trace. Times are milliseconds since 1970. */
+/** A trace in the list. Times are milliseconds since 1970. */
 export interface TraceSummary {
   readonly trace_id: string;
-  /** Of its first span. */
+  /** The name of its first span. */
   readonly name: string;
   readonly worker: string;
   readonly startMs: number;
-  /** Until now, while it runs. */
+  /** Until now while it is running. */
   readonly durationMs: number;
   readonly spans: number;
   readonly errors: number;
@@ -25,19 +25,19 @@ export interface TraceSummary {
   readonly isPending: boolean;
 }
 
-/** What to list; empty text asks for nothing. As it stands in the address. */
+/** The filter in the address; an empty text filters nothing. */
 export interface TraceFilter {
   readonly text: string;
   readonly function_id: string;
   readonly worker: string;
   readonly status: string;
-  /** Milliseconds, as digits. */
+  /** In milliseconds. */
   readonly min: string;
-  /** `1`: calls of the engine's own functions too. */
+  /** `1`: includes calls of the engine's own functions. */
   readonly internal: string;
 }
 
-/** Reads one; missing members become empty. */
+/** Reads a summary; missing members become empty. */
 export function readTraceSummary(raw: Json): TraceSummary {
   const trace = objectOf(raw);
   const services = Array.isArray(trace.services) ? trace.services.map(textOf) : [];
@@ -55,7 +55,7 @@ export function readTraceSummary(raw: Json): TraceSummary {
   };
 }
 
-/** The payload that asks for what a filter wants. */
+/** The payload that requests the traces of a filter. */
 export function summariesPayload(
   filter: TraceFilter,
   limit: number,
@@ -74,8 +74,8 @@ export function summariesPayload(
   };
 }
 
-/** Lists joined by id, the newest first; of two with one id the first list's counts. */
-export function joinedTraces(
+/** Joins two lists by id, the newest first; an id in both is taken from `newer`. */
+export function joinTraces(
   newer: readonly TraceSummary[],
   older: readonly TraceSummary[],
 ): readonly TraceSummary[] {

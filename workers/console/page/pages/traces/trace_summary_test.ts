@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { joinedTraces, readTraceSummary, summariesPayload } from "./trace_summary.ts";
+import { joinTraces, readTraceSummary, summariesPayload } from "./trace_summary.ts";
 
 const NOTHING = { text: "", function_id: "", worker: "", status: "", min: "", internal: "" };
 
@@ -31,7 +31,7 @@ Deno.test("readTraceSummary() reads a summary", () => {
   });
 });
 
-Deno.test("readTraceSummary() makes something to show of anything", () => {
+Deno.test("readTraceSummary() reads any value", () => {
   for (const raw of [null, 5, {}, { services: "x", start_ms: "soon" }]) {
     const trace = readTraceSummary(raw);
     assert.equal(trace.startMs, 0);
@@ -39,7 +39,7 @@ Deno.test("readTraceSummary() makes something to show of anything", () => {
   }
 });
 
-Deno.test("summariesPayload() says only what the filter wants", () => {
+Deno.test("summariesPayload() contains only the conditions of the filter", () => {
   assert.deepEqual(summariesPayload(NOTHING, 50), { limit: 50 });
   const filter = { ...NOTHING, text: "buy", status: "error", min: "2.5", internal: "1" };
   assert.deepEqual(summariesPayload(filter, 50, 99), {
@@ -52,16 +52,16 @@ Deno.test("summariesPayload() says only what the filter wants", () => {
   });
 });
 
-Deno.test("summariesPayload() leaves out what an address cannot mean", () => {
+Deno.test("summariesPayload() leaves out invalid conditions", () => {
   assert.deepEqual(summariesPayload({ ...NOTHING, status: "odd", min: "soon" }, 50), { limit: 50 });
   assert.deepEqual(summariesPayload({ ...NOTHING, min: "-1" }, 50), { limit: 50 });
 });
 
-Deno.test("joinedTraces() lists each trace once, the newest first", () => {
+Deno.test("joinTraces() has each trace once, the newest first", () => {
   const trace = (trace_id: string, start_ms: number, span_count = 1) =>
     readTraceSummary({ trace_id, start_ms, span_count });
 
-  const joined = joinedTraces([trace("c", 3), trace("b", 2, 9)], [trace("b", 2), trace("a", 1)]);
+  const joined = joinTraces([trace("c", 3), trace("b", 2, 9)], [trace("b", 2), trace("a", 1)]);
 
   assert.deepEqual(joined.map(({ trace_id, spans }) => [trace_id, spans]), [["c", 1], ["b", 9], [
     "a",

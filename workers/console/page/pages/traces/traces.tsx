@@ -1,5 +1,5 @@
 /**
- * The Traces page: the newest traces, the map of who calls whom, and below it single traces.
+ * The Traces page: the list of traces, the service map, and single traces.
  *
  * @module
  */
@@ -38,13 +38,18 @@ import { WorkerSelect } from "../references.tsx";
 import { ServiceMapView } from "./service_map_view.tsx";
 import { TraceView } from "./trace.tsx";
 import {
-  joinedTraces,
+  joinTraces,
   readTraceSummary,
   summariesPayload,
   TRACE_BATCH_MS,
   type TraceFilter,
   type TraceSummary,
 } from "./trace_summary.ts";
+
+/** Traces fetched at once, and kept up to date. */
+const PAGE_TRACES = 200;
+/** Traces that the list holds after scrolling down. */
+const TRACES_MAX = 20_000;
 
 const VIEWS = [
   { value: "", label: "List" },
@@ -82,11 +87,6 @@ function Listed({ views }: { views: VNode }): VNode {
   );
 }
 
-/** Traces fetched at once, and kept up to date. */
-const PAGE_TRACES = 200;
-/** Traces that the list holds after scrolling down. */
-const TRACES_MAX = 20_000;
-
 const STATUSES = [
   { value: "", label: "Any outcome" },
   { value: "error", label: "Failed" },
@@ -100,8 +100,8 @@ const DURATIONS = [
   { value: "1000", label: "1 s and longer" },
 ];
 
-/** The filter as it stands in the address, and what changes it. */
-export interface TraceFilterState {
+/** The filter in the address, and its setters. */
+interface TraceFilterState {
   readonly filter: TraceFilter;
   readonly typed: string;
   readonly isPaused: boolean;
@@ -110,7 +110,7 @@ export interface TraceFilterState {
 }
 
 /** Reads the filter from the address. */
-export function useTraceFilter(): TraceFilterState {
+function useTraceFilter(): TraceFilterState {
   const [typed, type, text] = useTypedMember("text");
   const [isPaused, pause] = useState(false);
   const { router } = useShell();
@@ -127,8 +127,8 @@ export function useTraceFilter(): TraceFilterState {
   return { filter, typed, type, isPaused, pause };
 }
 
-/** The fields above the list. */
-export function TraceFilters({ filter: state }: { filter: TraceFilterState }): VNode {
+/** The fields of the filter. */
+function TraceFilters({ filter: state }: { filter: TraceFilterState }): VNode {
   const [status, setStatus] = useQueryMember("status");
   const [worker, setWorker] = useQueryMember("worker");
   const [min, setMin] = useQueryMember("min");
@@ -171,8 +171,8 @@ export function TraceFilters({ filter: state }: { filter: TraceFilterState }): V
   );
 }
 
-/** The table; a row leads to its trace. */
-export function TraceList({ filter: state }: { filter: TraceFilterState }): VNode {
+/** The table of traces. */
+function TraceList({ filter: state }: { filter: TraceFilterState }): VNode {
   const { router } = useShell();
   const listed = useTraces(state.filter, state.isPaused);
   const slowest = useMemo(
@@ -220,7 +220,7 @@ function NoTraces({ filter }: { filter: TraceFilter }): VNode {
   );
 }
 
-/** The watched newest ones, and older ones that were asked for. */
+/** The newest traces, which are watched, and older ones that were fetched. */
 function useTraces(filter: TraceFilter, isPaused: boolean) {
   const { live, toasts } = useShell();
   const asked = JSON.stringify(filter);
@@ -240,7 +240,7 @@ function useTraces(filter: TraceFilter, isPaused: boolean) {
   const [older, setOlder] = useState<readonly TraceSummary[]>([]);
   const asking = useRef(false);
   useEffect(() => setOlder([]), [asked]);
-  const all = useMemo(() => joinedTraces(newest, older), [newest, older]);
+  const all = useMemo(() => joinTraces(newest, older), [newest, older]);
   const held = useRef(all);
   if (!isPaused || held.current.length === 0) held.current = all;
   const more = () => {
@@ -251,10 +251,10 @@ function useTraces(filter: TraceFilter, isPaused: boolean) {
     const payload = summariesPayload(filter, PAGE_TRACES, last.startMs);
     live.call("engine::traces::summaries", payload).then((result) => {
       const traces = tracesOf(result);
-      // An empty answer ends it: the same question would be asked for ever.
+      // After an empty answer nothing more is fetched.
       if (traces.length === 0) return;
       asking.current = false;
-      setOlder((known) => joinedTraces(known, traces).slice(0, TRACES_MAX));
+      setOlder((known) => joinTraces(known, traces).slice(0, TRACES_MAX));
     }).catch((failure: Error) => toasts.show("bad", `Older traces: ${failure.message}`));
   };
   useEffect(() => {
@@ -331,7 +331,7 @@ function TraceName({ trace }: { trace: TraceSummary }): VNode {
 
 function DurationBar({ trace, slowestMs }: { trace: TraceSummary; slowestMs: number }): VNode {
   const { durationMs, errors, isPending } = trace;
-  // The root keeps the differences between short ones visible beside a long one.
+  // The square root keeps short bars distinguishable beside a long one.
   const part = slowestMs > 0 ? Math.sqrt(durationMs / slowestMs) : 0;
   return (
     <span class="duration-bar">
@@ -346,8 +346,8 @@ const LEVELS = [
   { value: "functions", label: "Functions" },
 ];
 
-/** The page's content while the map is shown. */
-export function TracesMap({ views }: { views: VNode }): VNode {
+/** The Traces page while it shows the map. */
+function TracesMap({ views }: { views: VNode }): VNode {
   const [level, setLevel] = useQueryMember("level");
   const [typed, type, text] = useTypedMember("text");
   const query = useQuery(

@@ -1,42 +1,42 @@
 /**
- * The time axis above a trace: dragging over it magnifies what was dragged over.
+ * What the views of a trace share: their properties, the time axis, colours, and payloads.
  *
  * @module
  */
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { formatCount, formatDuration, JsonView } from "../../kit/mod.ts";
-import type { KeptPayload } from "./call_path.ts";
+import type { RecordedPayload } from "./call_path.ts";
 import type { SpanTree } from "./span_tree.ts";
 import { ticksOf, type TimeWindow, WINDOW_MS_MIN } from "./waterfall.ts";
 
-/** Room that a mark needs, in pixels. */
+/** Space of a tick, in pixels. */
 const TICK_WIDTH = 84;
-/** A shorter drag is a click. */
+/** A shorter drag is a click, in pixels. */
 const DRAG_PIXELS_MIN = 5;
 
-/** What the views of a trace share. */
+/** Properties of all views of a trace. */
 export interface TraceViewProps {
   readonly tree: SpanTree;
-  /** Service to the number of its colour, from 1. */
+  /** The number of each service's colour, from 1. */
   readonly colours: ReadonlyMap<string, number>;
   readonly nowMs: number;
   readonly window: TimeWindow;
-  /** `null` shows all. */
+  /** `null`: the whole trace. */
   readonly setWindow: (window: TimeWindow | null) => void;
-  /** Id of the chosen span; empty when there is none. */
+  /** Id of the selected span; empty: none. */
   readonly chosen: string;
   readonly choose: (span_id: string) => void;
 }
 
-/** The colour of a service, for CSS. */
+/** The CSS colour of a service. */
 export function colourOf(colours: ReadonlyMap<string, number>, service: string): string {
   return `var(--series-${colours.get(service) ?? 1})`;
 }
 
-/** A payload that was kept, or why there is none. */
+/** A recorded payload, or why there is none. */
 export function PayloadView(
-  { payload, label, chars }: { payload: KeptPayload; label: string; chars?: number },
+  { payload, label, chars }: { payload: RecordedPayload; label: string; chars?: number },
 ): VNode {
   if (payload.type === "json") return <JsonView value={payload.value} label={label} depth={3} />;
   if (payload.type === "text") return <pre class="raw-text" tabIndex={0}>{payload.text}</pre>;
@@ -49,13 +49,13 @@ export function PayloadView(
   );
 }
 
-/** See the module. */
+/** The time axis above a view; dragging over it zooms into the range. */
 export function TraceAxis(
   { tree, window, setWindow, onWidth }: {
     tree: SpanTree;
     window: TimeWindow;
     setWindow: (window: TimeWindow | null) => void;
-    /** Hears how wide the time's column is, in pixels. */
+    /** Called with the width of the time column, in pixels. */
     onWidth?: (width: number) => void;
   },
 ): VNode {
@@ -70,13 +70,13 @@ export function TraceAxis(
     watch.observe(box.current!);
     return () => watch.disconnect();
   }, []);
-  const { drag, ...pointer } = useStretch(box, ({ from, to }) => {
+  const { drag, ...pointer } = useDragRange(box, ({ from, to }) => {
     const length = window.endMs - window.startMs;
     if ((to - from) * width < DRAG_PIXELS_MIN || (to - from) * length < WINDOW_MS_MIN) return;
     setWindow({ startMs: window.startMs + from * length, endMs: window.startMs + to * length });
   });
   const all = ticksOf(window, tree.startMs, Math.max(1, Math.floor(width / TICK_WIDTH)));
-  // One at the edge has no room for its words.
+  // A tick at the edge has no space for its label.
   const ticks = all.filter(({ at }) => (1 - at) * width > TICK_WIDTH / 2);
   return (
     <div class="axis">
@@ -84,7 +84,7 @@ export function TraceAxis(
       <div
         ref={box}
         class="axis-time"
-        title="Drag over a stretch to magnify it"
+        title="Drag over a range to zoom in"
         {...pointer}
         onDblClick={() => setWindow(null)}
       >
@@ -108,23 +108,23 @@ export function TraceAxis(
   );
 }
 
-/** A stretch of the width, 0 to 1. */
-interface Stretched {
+/** A range of the width, 0 to 1. */
+interface DragRange {
   readonly from: number;
   readonly to: number;
 }
 
-/** What a pointer drags over: while it does as `drag`, and told when it is let go. */
-function useStretch(
+/** The range that the pointer is dragged over, as `drag`; `done` is called when it is released. */
+function useDragRange(
   box: { readonly current: HTMLDivElement | null },
-  done: (stretch: Stretched) => void,
+  done: (range: DragRange) => void,
 ) {
-  const [drag, setDrag] = useState<Stretched | null>(null);
+  const [drag, setDrag] = useState<DragRange | null>(null);
   const placeOf = (event: PointerEvent) => {
     const { left, width } = box.current!.getBoundingClientRect();
     return Math.max(0, Math.min(1, (event.clientX - left) / Math.max(1, width)));
   };
-  const inOrder = ({ from, to }: Stretched): Stretched => ({
+  const inOrder = ({ from, to }: DragRange): DragRange => ({
     from: Math.min(from, to),
     to: Math.max(from, to),
   });

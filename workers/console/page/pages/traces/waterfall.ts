@@ -1,66 +1,66 @@
 /**
- * Where the bars of a waterfall stand, and the marks of its time axis.
+ * The bars of a waterfall and the ticks of its time axis.
  *
- * Places are parts of the width, 0 to 1; the page makes pixels of them. A call's bar has three
- * parts: before it went to the worker, at the worker, and in the handler as far as that is known.
+ * Positions are fractions of the width, 0 to 1. The bar of a call has up to three parts: before a
+ * worker took it, at the worker, and in the handler.
  *
  * @module
  */
 import { attributeNumber, type SpanRow, type SpanTree } from "./span_tree.ts";
 
-/** The part of a trace that is shown, in milliseconds since 1970. */
+/** The shortest window that can be zoomWindow into. */
+export const WINDOW_MS_MIN = 0.01;
+
+/** The visible time range, in milliseconds since 1970. */
 export interface TimeWindow {
   readonly startMs: number;
   readonly endMs: number;
 }
 
-/** A stretch of the width. */
-export interface Stretch {
+/** A range of the width. */
+interface BarRange {
   /** 0 is the left edge. */
   readonly left: number;
   readonly width: number;
 }
 
-/** The bar of a row; `null` parts are not known or empty. */
-export interface Bar extends Stretch {
-  /** Waited for a worker; from the bar's left edge on. */
-  readonly queued: Stretch | null;
-  readonly handler: Stretch | null;
-  /** Still runs: the bar has no right end. */
+/** The bar of a row; parts are `null` when unknown or empty. */
+export interface Bar extends BarRange {
+  /** The time before a worker took the call, from the left edge. */
+  readonly queued: BarRange | null;
+  readonly handler: BarRange | null;
+  /** Whether the span is running, so that the bar has no right end. */
   readonly isOpen: boolean;
 }
 
-/** A mark of the axis. */
-export interface Tick {
-  /** Place, 0 to 1. */
+/** A tick of the time axis. */
+interface Tick {
+  /** Position, 0 to 1. */
   readonly at: number;
   /** Milliseconds since the trace began. */
   readonly ms: number;
 }
 
-/** Shortest window one can zoom into, in milliseconds. */
-export const WINDOW_MS_MIN = 0.01;
-
-/** The whole trace; running spans reach to `nowMs`. */
+/** The window of the whole trace; running spans end at `nowMs`. */
 export function wholeWindow(tree: SpanTree, nowMs: number): TimeWindow {
   const endMs = tree.isPending ? Math.max(tree.endMs, nowMs) : tree.endMs;
   return { startMs: tree.startMs, endMs: Math.max(endMs, tree.startMs + WINDOW_MS_MIN) };
 }
 
-/** The bar of a row, cut at the window's edges; `null` when it lies outside. */
+/** The bar of a row, cut at the edges of the window; `null` outside of it. */
 export function barOf(row: SpanRow, window: TimeWindow, nowMs: number): Bar | null {
   const { span, handler } = row;
   const endMs = span.endMs ?? Math.max(nowMs, span.startMs);
-  const whole = stretch(span.startMs, endMs, window);
+  const whole = rangeOf(span.startMs, endMs, window);
   if (whole === null) return null;
   const queuedMs = Math.min(attributeNumber(span, "engine.queued_ms"), endMs - span.startMs);
   return {
     ...whole,
-    queued: queuedMs <= 0 ? null : stretch(span.startMs, span.startMs + queuedMs, window),
+    queued: queuedMs <= 0 ? null : rangeOf(span.startMs, span.startMs + queuedMs, window),
     handler: handler === null
       ? null
-      // Its clock may be another: what sticks out is cut off.
-      : stretch(
+      // The clock of the worker may differ: the handler is cut to its call.
+      : rangeOf(
         Math.max(handler.startMs, span.startMs),
         Math.min(handler.endMs ?? endMs, endMs),
         window,
@@ -69,7 +69,7 @@ export function barOf(row: SpanRow, window: TimeWindow, nowMs: number): Bar | nu
   };
 }
 
-/** Round marks at most `count` in a window, counted from the trace's start. */
+/** At most `count` ticks at round times since the start of the trace. */
 export function ticksOf(window: TimeWindow, traceStartMs: number, count: number): Tick[] {
   const span = window.endMs - window.startMs;
   if (!(span > 0) || count < 1) return [];
@@ -85,8 +85,8 @@ export function ticksOf(window: TimeWindow, traceStartMs: number, count: number)
   return ticks;
 }
 
-/** A window that is `factor` times as long, with the point at `at` (0 to 1) where it was. */
-export function zoomed(
+/** A window `factor` times as long, in which the point `at` (0 to 1) keeps its position. */
+export function zoomWindow(
   window: TimeWindow,
   whole: TimeWindow,
   at: number,
@@ -95,23 +95,23 @@ export function zoomed(
   const length = window.endMs - window.startMs;
   const wanted = Math.max(length * factor, WINDOW_MS_MIN);
   const startMs = window.startMs + at * (length - wanted);
-  return within({ startMs, endMs: startMs + wanted }, whole);
+  return clampWindow({ startMs, endMs: startMs + wanted }, whole);
 }
 
-/** The window moved by so many of its widths, at most to the edges of the whole. */
-export function panned(window: TimeWindow, whole: TimeWindow, by: number): TimeWindow {
+/** The window moved by a multiple of its width, within the whole. */
+export function panWindow(window: TimeWindow, whole: TimeWindow, by: number): TimeWindow {
   const ms = (window.endMs - window.startMs) * by;
-  return within({ startMs: window.startMs + ms, endMs: window.endMs + ms }, whole);
+  return clampWindow({ startMs: window.startMs + ms, endMs: window.endMs + ms }, whole);
 }
 
-function within(window: TimeWindow, whole: TimeWindow): TimeWindow {
+function clampWindow(window: TimeWindow, whole: TimeWindow): TimeWindow {
   const length = window.endMs - window.startMs;
   if (length >= whole.endMs - whole.startMs) return whole;
   const startMs = Math.min(Math.max(window.startMs, whole.startMs), whole.endMs - length);
   return { startMs, endMs: startMs + length };
 }
 
-function stretch(startMs: number, endMs: number, window: TimeWindow): Stretch | null {
+function rangeOf(startMs: number, endMs: number, window: TimeWindow): BarRange | null {
   const length = window.endMs - window.startMs;
   if (endMs < window.startMs || startMs > window.endMs || endMs < startMs) return null;
   const left = Math.max(0, (startMs - window.startMs) / length);

@@ -1,7 +1,8 @@
 /**
- * A trace as a waterfall: one row a span, of any number of spans.
+ * A trace as a waterfall: one row per span, for any number of spans.
  *
- * The box has the focus: up and down move, left and right close and open, Enter shows the details.
+ * The box has the focus: Up and Down move, Left and Right collapse and expand, Enter shows the
+ * detail view.
  *
  * @module
  */
@@ -13,7 +14,9 @@ import {
   Empty,
   formatCount,
   formatDuration,
+  rowAfterKey,
   Search,
+  useFocusBack,
   VirtualList,
 } from "../../kit/mod.ts";
 import {
@@ -25,19 +28,19 @@ import {
   visibleRows,
 } from "./span_tree.ts";
 import { type Bar, barOf } from "./waterfall.ts";
-import { useFocusBack } from "../../kit/virtual_list.tsx";
 import { colourOf, TraceAxis, type TraceViewProps } from "./view.tsx";
 
 const ROW_HEIGHT = 26;
+const PAGE_ROWS = 20;
 const INDENT = 12;
 const INDENTS_MAX = 24;
-/** What a duration needs beside its bar, in pixels, and each letter of a code. */
+/** Space of a duration beside its bar, and of each letter of an error code, in pixels. */
 const TIME_WIDTH = 62;
 const CODE_CHAR_WIDTH = 6.4;
-/** Behind the end of the time's column, in pixels; the style sheet has the same. */
+/** Space behind the time column, in pixels, as in the style sheet. */
 const BEHIND = 62;
 
-/** See the module. */
+/** The waterfall of a trace. */
 export function Waterfall(props: TraceViewProps): VNode {
   const { tree, chosen, window, setWindow } = props;
   const id = useId();
@@ -95,16 +98,16 @@ export function Waterfall(props: TraceViewProps): VNode {
   );
 }
 
-/** What the rows do. */
+/** The visible rows and what can be done with them. */
 interface Rows {
-  /** Places of the rows that are not below a closed one. */
+  /** Indices of the rows that are not below a collapsed one. */
   readonly shown: readonly number[];
   readonly closed: ReadonlySet<string>;
-  /** Where the chosen one stands among them; -1: there is none. */
+  /** Position of the selected row among them; -1: none. */
   readonly at: number;
   readonly setClosed: (closed: ReadonlySet<string>) => void;
   readonly toggle: (row: SpanRow) => void;
-  /** Chooses the next one of some rows, or the one before. */
+  /** Selects the next or previous one of some rows. */
   readonly step: (by: 1 | -1, rows: readonly number[]) => void;
   readonly keyDown: (event: JSX.TargetedKeyboardEvent<HTMLElement>) => void;
 }
@@ -131,7 +134,7 @@ function useRows({ tree, chosen, choose }: TraceViewProps): Rows {
   const keyDown = (event: JSX.TargetedKeyboardEvent<HTMLElement>) => {
     if (event.target !== event.currentTarget) return;
     const row = tree.rows[shown[at] ?? -1];
-    const to = moved(event.key, at, shown.length);
+    const to = rowAfterKey(event.key, at, shown.length, PAGE_ROWS);
     if (to !== undefined) go(shown[to]);
     else if (event.key === "ArrowLeft" && row) {
       if (row.children > 0 && !closed.has(row.span.id)) toggle(row);
@@ -143,7 +146,7 @@ function useRows({ tree, chosen, choose }: TraceViewProps): Rows {
   return { shown, closed, at, setClosed, toggle, step, keyDown };
 }
 
-/** Buttons that have to do with all rows. */
+/** Buttons that concern all rows. */
 function RowTools({ tree, rows }: { tree: SpanTree; rows: Rows }): VNode {
   const failed = useMemo(() => failedRows(tree.rows), [tree]);
   const { closed, setClosed, step } = rows;
@@ -165,7 +168,7 @@ interface SpanLineProps extends TraceViewProps {
   readonly place: number;
   readonly isClosed: boolean;
   readonly isHit: boolean;
-  /** Of the bars' column, in pixels. */
+  /** Width of the column of bars, in pixels. */
   readonly width: number;
   readonly onToggle: (row: SpanRow) => void;
 }
@@ -232,7 +235,7 @@ function SpanBar(
     row: SpanRow;
     nowMs: number;
     colour: string;
-    /** Of the whole, in pixels. */
+    /** Width of the column, in pixels. */
     width: number;
   },
 ): VNode {
@@ -261,7 +264,7 @@ function SpanBar(
   );
 }
 
-/** Where the words of a bar stand: right of it, left of it, or else over its end. */
+/** Where the label of a bar is: right of it, left of it, or else over its end. */
 function placeOf(
   bar: Bar,
   { span }: SpanRow,
@@ -280,20 +283,6 @@ function placeOf(
 
 function percent(part: number): string {
   return `${Math.round(part * 1e5) / 1e3}%`;
-}
-
-function moved(key: string, at: number, count: number): number | undefined {
-  const to = ({
-    ArrowDown: at + 1,
-    j: at + 1,
-    ArrowUp: at - 1,
-    k: at - 1,
-    PageDown: at + 20,
-    PageUp: at - 20,
-    Home: 0,
-    End: count - 1,
-  } as Record<string, number | undefined>)[key];
-  return to === undefined ? undefined : Math.max(0, Math.min(count - 1, to));
 }
 
 function toggled(set: ReadonlySet<string>, id: string): ReadonlySet<string> {

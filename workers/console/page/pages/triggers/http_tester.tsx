@@ -44,7 +44,7 @@ type Sent =
 
 const EMPTY: TypedPair = { name: "", value: "" };
 
-/** See the module. */
+/** Sends requests to a route. */
 export function HttpTester({ route }: { route: HttpRoute }): VNode {
   const base = useHttpUrl() ?? "";
   const { draft, change, request, tried, sent, send, cancel } = useRequest(route);
@@ -257,7 +257,7 @@ function curl(base: string, method: string, { path, headers, body }: BuiltReques
 /** Longest text that is shown; the whole can be copied. */
 const TEXT_CHARS_MAX = 100_000;
 
-/** See the module. */
+/** A response: status, headers, and the body. */
 export function HttpAnswerView({ answer }: { answer: HttpResponse }): VNode {
   const { status, headers, duration_ms, trace_id } = answer;
   return (

@@ -27,7 +27,7 @@ function say(rows: readonly TriggerRow[]): string[] {
   );
 }
 
-Deno.test("triggers stand below their types, types without any come last", () => {
+Deno.test("triggerRows() groups by type, types without triggers last", () => {
   const items = [
     item("2", "http", { api_path: "/b" }),
     item("1", "state", { scope: "cart" }),
@@ -40,13 +40,13 @@ Deno.test("triggers stand below their types, types without any come last", () =>
   assert.deepEqual(say(rows), ["http (2)", "  3", "  2", "state (1)", "  1", "cron (0)"]);
 });
 
-Deno.test("a type that nobody provides is shown with its triggers", () => {
+Deno.test("triggerRows() includes a type that no worker provides", () => {
   const { rows } = triggerRows([item("1", "file-watch")], [], ALL);
 
   assert.deepEqual(say(rows), ["file-watch (1) parked", "  1"]);
 });
 
-Deno.test("types of the engine are shown when they have triggers or are asked for", () => {
+Deno.test("triggerRows() includes types of the engine if they have triggers or on request", () => {
   const type = { ...TYPES[0]!, id: "engine::workers-available" };
   const shown = (items: TriggerItem[], own: boolean) =>
     say(triggerRows(items, [type], { ...ALL, own }).rows);
@@ -56,7 +56,7 @@ Deno.test("types of the engine are shown when they have triggers or are asked fo
   assert.deepEqual(shown([item("1", type.id)], false), [`${type.id} (1)`, "  1"]);
 });
 
-Deno.test("one type can be looked at alone, and closed", () => {
+Deno.test("triggerRows() can show one type alone, and collapse it", () => {
   const items = [item("1", "http", { api_path: "/a" }), item("2", "state")];
 
   assert.deepEqual(say(triggerRows(items, TYPES, { ...ALL, type: "state" }).rows), [
@@ -71,7 +71,7 @@ Deno.test("one type can be looked at alone, and closed", () => {
   ]);
 });
 
-Deno.test("a search looks into routes, functions and workers, and leaves empty types out", () => {
+Deno.test("triggerRows() searches routes, functions and workers, and leaves out empty types", () => {
   const items = [
     item("1", "http", { api_path: "/orders/:id", http_method: "post" }),
     item("2", "state"),

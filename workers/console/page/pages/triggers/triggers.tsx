@@ -46,6 +46,8 @@ import {
   type TriggerTypeItem,
 } from "./trigger_rows.ts";
 
+const TABS = [{ id: "try", title: "Try it" }, { id: "about", title: "About" }];
+
 const ON: readonly WatchedTrigger[] = [
   { type: "engine::triggers-available" },
   { type: "engine::functions-available" },
@@ -273,10 +275,8 @@ interface TriggerInfo {
   readonly function: { readonly namespace: string; readonly description?: string } | null;
 }
 
-const TABS = [{ id: "try", title: "Try it" }, { id: "about", title: "About" }];
-
 /** The detail view of a trigger; `item` is `undefined` when it does not exist. */
-export function TriggerDetail(
+function TriggerDetail(
   { id, item, onClose }: { id: string; item: TriggerItem | undefined; onClose: () => void },
 ): VNode {
   const [tab, setTab] = useQueryMember("tab", "try");

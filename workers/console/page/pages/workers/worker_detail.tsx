@@ -37,14 +37,14 @@ import {
 import { plainText } from "../logs/log_lines.ts";
 import { type Gauge, GAUGE_SAMPLES_MAX, type GaugesState } from "./worker_gauges.ts";
 import { WorkerLogs } from "./worker_logs.tsx";
-import { gaugeIds, isolationWords, toneOf, type WorkerRow } from "./worker_rows.ts";
+import { gaugeIds, isolationText, stateTone, type WorkerRow } from "./worker_rows.ts";
 
 /** Time for a restart: its drain takes up to 10 s, an installation longer. */
 const ACTION_TIMEOUT_MS = 70_000;
 /** Time between two samples. */
 const SAMPLE_MS = 1_000;
 
-/** See the module. */
+/** The detail view of a worker. */
 export function WorkerDetail(
   { name, row, gauges, onClose }: {
     /** The name in the address. */
@@ -69,7 +69,7 @@ export function WorkerDetail(
       actions={row.status?.path && <Actions row={row} />}
       title={
         <>
-          <Dot tone={toneOf(row.state)} label={row.state} />
+          <Dot tone={stateTone(row.state)} label={row.state} />
           <span class="cut">{row.name}</span>
         </>
       }
@@ -197,10 +197,10 @@ const CHARTS = [
 
 /** Charts of the last minutes; gauges without samples are left out. */
 function Usage(
-  { row, gauges: { gauges, remember } }: { row: WorkerRow; gauges: GaugesState },
+  { row, gauges: { gauges, loadPast } }: { row: WorkerRow; gauges: GaugesState },
 ): VNode {
   const ids = gaugeIds(row);
-  useEffect(() => remember(ids), [ids.join()]);
+  useEffect(() => loadPast(ids), [ids.join()]);
   return (
     <div class="usage">
       {CHARTS.filter(({ gauge }) => gauges.now(ids, gauge) !== null).map((chart) => (
@@ -227,12 +227,12 @@ function Usage(
 
 function Properties({ row }: { row: WorkerRow }): VNode {
   const { status } = row;
-  const line = row.lines[0];
+  const connection = row.connections[0];
   const resources = status?.resources ?? null;
   return (
     <Pairs
       pairs={[
-        ["State", <Badge tone={toneOf(row.state)}>{row.state}</Badge>],
+        ["State", <Badge tone={stateTone(row.state)}>{row.state}</Badge>],
         ["Since", <Time ms={row.since_ms} />],
         ["Up for", row.started_at_ms === null ? null : <Since ms={row.started_at_ms} />],
         [
@@ -241,21 +241,21 @@ function Properties({ row }: { row: WorkerRow }): VNode {
         ],
         [
           "Isolation",
-          isolationWords(row) + (status?.accelerator ? ` (${status.accelerator})` : ""),
+          isolationText(row) + (status?.accelerator ? ` (${status.accelerator})` : ""),
         ],
         ["Resources", resources && `${resources.cpus} CPU, ${resources.memory_mb} MiB`],
         ["Network", status?.network ?? null],
         ["Runtime", row.runtime],
         ["SDK version", row.version],
-        ["System", line?.os ?? null],
+        ["System", connection?.os ?? null],
         ["Pid", row.pid],
         ["Replicas", row.replicas > 1 ? row.replicas : null],
         ["Restarts", status === null ? null : formatCount(row.restarts)],
         ["Last exit", status?.last_exit ?? null],
         ["Dependencies", status?.dependencies ?? null],
-        ["Namespace", line?.namespace ?? null],
-        ["Address", line?.ip_address ?? null],
-        ["Summary", line?.description ?? (row.kind === "builtin" ? row.reason : null)],
+        ["Namespace", connection?.namespace ?? null],
+        ["Address", connection?.ip_address ?? null],
+        ["Summary", connection?.description ?? (row.kind === "builtin" ? row.reason : null)],
         ["Directory", status?.path && <Code>{status.path}</Code>],
         ["Log file", status?.log_path && <Code>{status.log_path}</Code>],
         ["Line", row.ids.length === 1 ? <Code>{row.ids[0]}</Code> : null],
@@ -281,8 +281,8 @@ interface Offered {
   readonly description?: string;
 }
 
-/** See the module. */
-export function WorkerFunctions({ name }: { name: string }): VNode {
+/** The functions of a worker. */
+function WorkerFunctions({ name }: { name: string }): VNode {
   const { router } = useShell();
   const { status, items, error, retry } = useQuery<Offered>({
     function_id: "engine::functions::list",
@@ -331,8 +331,8 @@ export function WorkerFunctions({ name }: { name: string }): VNode {
   );
 }
 
-/** See the module. */
-export function WorkerReplicas({ row }: { row: WorkerRow }): VNode {
+/** The replicas of a worker, or of one that is not supervised, its connections. */
+function WorkerReplicas({ row }: { row: WorkerRow }): VNode {
   const replicas = row.status?.replicas ?? [];
   return (
     <Panel title="Replicas" flush>
@@ -353,7 +353,7 @@ export function WorkerReplicas({ row }: { row: WorkerRow }): VNode {
             <tr key={replica.number}>
               <td>{replica.number}</td>
               <td>
-                <Badge tone={toneOf(replica.state)}>{replica.state}</Badge>
+                <Badge tone={stateTone(replica.state)}>{replica.state}</Badge>
               </td>
               <td class="end">{replica.pid ?? NONE}</td>
               <td class="end">
@@ -364,11 +364,11 @@ export function WorkerReplicas({ row }: { row: WorkerRow }): VNode {
               <td class="end">{replica.restarts}</td>
             </tr>
           ))}
-          {replicas.length === 0 && row.lines.map((line, index) => (
+          {replicas.length === 0 && row.connections.map((line, index) => (
             <tr key={line.id}>
               <td>{index + 1}</td>
               <td>
-                <Dot tone={toneOf(line.status)} label={line.status} /> {line.status}
+                <Dot tone={stateTone(line.status)} label={line.status} /> {line.status}
               </td>
               <td class="end">{NONE}</td>
               <td class="end">

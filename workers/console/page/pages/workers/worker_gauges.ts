@@ -13,6 +13,8 @@ import { useLive, useTrigger } from "../../kit/mod.ts";
 
 /** Samples kept per worker: five minutes at one a second. */
 export const GAUGE_SAMPLES_MAX = 300;
+/** Workers whose last minutes are fetched at first. */
+const WORKERS_MAX = 500;
 
 /** The part of a sample that belongs to one worker. */
 export interface WorkerSample {
@@ -28,7 +30,7 @@ export interface WorkerSample {
 export type Gauge = "in_flight" | "memory_bytes" | "cpu_percent" | "event_loop_lag_ms";
 
 /** The part of `engine::metrics::series` of one worker; `null`: no sample. */
-export type WorkerSeries =
+type WorkerSeries =
   & { readonly worker_id: string; readonly name: string }
   & Partial<
     Readonly<Record<Gauge, readonly (number | null)[]>>
@@ -39,7 +41,7 @@ export const ENGINE_GAUGES = "(engine)";
 
 const GAUGES: readonly Gauge[] = ["in_flight", "memory_bytes", "cpu_percent", "event_loop_lag_ms"];
 
-/** See the module. */
+/** Samples of the gauges of all workers. */
 export class WorkerGauges {
   readonly #max: number;
   #at_ms: number[] = [];
@@ -56,7 +58,7 @@ export class WorkerGauges {
   }
 
   /** Adds earlier samples from the engine; samples that are known stay as they are. */
-  begin(at_ms: readonly number[], workers: readonly WorkerSeries[]): void {
+  addPast(at_ms: readonly number[], workers: readonly WorkerSeries[]): void {
     const times = [...new Set([...at_ms, ...this.#at_ms])].sort((a, b) => a - b).slice(-this.#max);
     const known = new Map(this.#at_ms.map((ms, at) => [ms, at]));
     const remembered = new Map(at_ms.map((ms, at) => [ms, at]));
@@ -74,7 +76,7 @@ export class WorkerGauges {
   }
 
   /** Adds a sample; workers that it does not name are dropped. */
-  take(at_ms: number, workers: readonly WorkerSample[]): void {
+  add(at_ms: number, workers: readonly WorkerSample[]): void {
     this.#at_ms = [...this.#at_ms, at_ms].slice(-this.#max);
     const before = this.#rings;
     this.#rings = new Map();
@@ -144,28 +146,25 @@ interface Remembered {
 export interface GaugesState {
   readonly gauges: WorkerGauges;
   /** Changes with every sample. */
-  readonly taken: number;
+  readonly version: number;
   /** Fetches everything that the engine has of these connections. */
-  readonly remember: (ids: readonly string[]) => void;
+  readonly loadPast: (ids: readonly string[]) => void;
 }
 
-/** Workers whose last minutes are fetched at first. */
-const WORKERS_MAX = 500;
-
-/** See the module. */
+/** Keeps the gauges of all workers while a component is mounted. */
 export function useWorkerGauges(): GaugesState {
   const live = useLive();
   const held = useRef<WorkerGauges | null>(null);
   held.current ??= new WorkerGauges();
   const gauges = held.current;
-  const [taken, setTaken] = useState(0);
+  const [version, setVersion] = useState(0);
   const fetchPast = useCallback(async (payload: JsonObject) => {
     try {
       const series = await live.call("engine::metrics::series", payload);
       const { at_ms, engine, workers } = series as unknown as Remembered;
       const whole = { ...engine, worker_id: ENGINE_GAUGES, name: "engine", in_flight: [] };
-      gauges.begin(at_ms, [...workers, whole]);
-      setTaken((count) => count + 1);
+      gauges.addPast(at_ms, [...workers, whole]);
+      setVersion((count) => count + 1);
     } catch {
       // Without earlier samples, new ones are shown.
     }
@@ -177,13 +176,13 @@ export function useWorkerGauges(): GaugesState {
   }, [fetchPast]);
   useTrigger<Sampled & object>({ type: "engine::metrics-sampled" }, (sample) => {
     const whole = { ...sample.engine, worker_id: ENGINE_GAUGES, name: "engine", in_flight: null };
-    gauges.take(sample.at_ms, [...sample.workers, whole]);
-    setTaken((count) => count + 1);
+    gauges.add(sample.at_ms, [...sample.workers, whole]);
+    setVersion((count) => count + 1);
   });
-  const remember = useCallback((ids: readonly string[]) => {
+  const loadPast = useCallback((ids: readonly string[]) => {
     for (const worker_id of ids) {
       void fetchPast({ seconds: GAUGE_SAMPLES_MAX, top: 1, function_id: "-", worker_id });
     }
   }, [fetchPast]);
-  return { gauges, taken, remember };
+  return { gauges, version, loadPast };
 }

@@ -1,6 +1,4 @@
 /**
- * {@linkcode WorkerGauges}: samples, what was before them, several lines together.
- *
  * @module
  */
 import assert from "node:assert/strict";
@@ -11,31 +9,31 @@ function sample(worker_id: string, memory_bytes: number | null, more: Partial<Wo
   return { worker_id, memory_bytes, ...rest, ...more };
 }
 
-Deno.test("the newest samples are kept, the oldest first", () => {
+Deno.test("WorkerGauges keeps the newest samples, the oldest first", () => {
   const gauges = new WorkerGauges(3);
 
-  for (let i = 1; i <= 5; i++) gauges.take(i, [sample("a", i * 10)]);
+  for (let i = 1; i <= 5; i++) gauges.add(i, [sample("a", i * 10)]);
 
   assert.deepEqual(gauges.at_ms, [3, 4, 5]);
   assert.deepEqual(gauges.history(["a"], "memory_bytes"), [30, 40, 50]);
   assert.equal(gauges.now(["a"], "memory_bytes"), 50);
 });
 
-Deno.test("a worker that comes later has gaps before, one that leaves is forgotten", () => {
+Deno.test("WorkerGauges has gaps before a worker joined, and drops one that left", () => {
   const gauges = new WorkerGauges();
 
-  gauges.take(1, [sample("a", 1)]);
-  gauges.take(2, [sample("b", 2)]);
+  gauges.add(1, [sample("a", 1)]);
+  gauges.add(2, [sample("b", 2)]);
 
   assert.deepEqual(gauges.history(["b"], "memory_bytes"), [null, 2]);
   assert.deepEqual(gauges.history(["a"], "memory_bytes"), [null, null]);
   assert.equal(gauges.now(["a"], "memory_bytes"), null);
 });
 
-Deno.test("lines of one worker count together, their delay is the worst", () => {
+Deno.test("WorkerGauges adds up the connections of a worker, and takes the longest delay", () => {
   const gauges = new WorkerGauges();
 
-  gauges.take(1, [
+  gauges.add(1, [
     sample("a", 10, { event_loop_lag_ms: 3 }),
     sample("b", 5, { event_loop_lag_ms: 9 }),
     sample("c", null),
@@ -47,33 +45,33 @@ Deno.test("lines of one worker count together, their delay is the worst", () => 
   assert.equal(gauges.now([], "memory_bytes"), null);
 });
 
-Deno.test("what the engine remembers goes before what came since, and changes nothing of it", () => {
+Deno.test("WorkerGauges.addPast() adds earlier samples without changing later ones", () => {
   const gauges = new WorkerGauges();
-  gauges.take(30, [sample("a", 3)]);
+  gauges.add(30, [sample("a", 3)]);
 
-  gauges.begin([10, 20, 30], [{ worker_id: "a", name: "a", memory_bytes: [1, null, 99] }]);
-  gauges.take(40, [sample("a", 4)]);
+  gauges.addPast([10, 20, 30], [{ worker_id: "a", name: "a", memory_bytes: [1, null, 99] }]);
+  gauges.add(40, [sample("a", 4)]);
 
   assert.deepEqual(gauges.at_ms, [10, 20, 30, 40]);
   assert.deepEqual(gauges.history(["a"], "memory_bytes"), [1, null, 3, 4]);
   assert.deepEqual(gauges.history(["a"], "in_flight"), [null, null, 1, 1]);
 });
 
-Deno.test("more of the past of one worker leaves gaps for the others", () => {
+Deno.test("WorkerGauges.addPast() of one worker leaves gaps for the others", () => {
   const gauges = new WorkerGauges(4);
-  gauges.take(40, [sample("a", 4), sample("b", 40)]);
-  gauges.begin([30], [{ worker_id: "b", name: "b", memory_bytes: [30] }]);
+  gauges.add(40, [sample("a", 4), sample("b", 40)]);
+  gauges.addPast([30], [{ worker_id: "b", name: "b", memory_bytes: [30] }]);
 
-  gauges.begin([10, 20, 30], [{ worker_id: "a", name: "a", memory_bytes: [1, 2, 3] }]);
+  gauges.addPast([10, 20, 30], [{ worker_id: "a", name: "a", memory_bytes: [1, 2, 3] }]);
 
   assert.deepEqual(gauges.history(["a"], "memory_bytes"), [1, 2, 3, 4]);
   assert.deepEqual(gauges.history(["b"], "memory_bytes"), [null, null, 30, 40]);
 });
 
-Deno.test("what is remembered never takes more room than there is", () => {
+Deno.test("WorkerGauges.addPast() keeps the bound", () => {
   const gauges = new WorkerGauges(2);
 
-  gauges.begin([1, 2, 3], [{ worker_id: "a", name: "a", memory_bytes: [1, 2, 3] }]);
+  gauges.addPast([1, 2, 3], [{ worker_id: "a", name: "a", memory_bytes: [1, 2, 3] }]);
 
   assert.deepEqual(gauges.at_ms, [2, 3]);
   assert.deepEqual(gauges.history(["a"], "memory_bytes"), [2, 3]);

@@ -24,7 +24,7 @@ import { type LogLine, LogTail, readLogLine } from "../logs/log_lines.ts";
 /** Lines fetched at first. */
 const LOG_LINES = 500;
 
-/** See the module. */
+/** The log of a worker, following new lines. */
 export function WorkerLogs({ name }: { name: string }): VNode {
   const { lines, status, error, retry } = useWorkerLog(name);
   const [atEnd, setAtEnd] = useState(true);

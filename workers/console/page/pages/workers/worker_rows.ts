@@ -28,7 +28,7 @@ export interface ConnectedWorker {
 }
 
 /** `managed`: started by the engine; `builtin`: part of it; `external`: connected by itself. */
-export type WorkerKind = "managed" | "builtin" | "external";
+type WorkerKind = "managed" | "builtin" | "external";
 
 /** A row of the list: a supervised worker, or others by name. */
 export interface WorkerRow {
@@ -52,16 +52,16 @@ export interface WorkerRow {
   readonly ids: readonly string[];
   /** `null` for workers that are not supervised. */
   readonly status: WorkerStatus | null;
-  readonly lines: readonly ConnectedWorker[];
+  readonly connections: readonly ConnectedWorker[];
 }
 
 /** The colour of a state. */
-export type StateTone = "ok" | "warn" | "bad" | "neutral" | "accent";
+type StateTone = "ok" | "warn" | "bad" | "neutral" | "accent";
 
 /** Joins both lists by name. */
 export function workerRows(
   supervised: readonly WorkerStatus[],
-  lines: readonly ConnectedWorker[],
+  connections: readonly ConnectedWorker[],
 ): WorkerRow[] {
   const owner = new Map<string, string>();
   for (const { name, replicas } of supervised) {
@@ -72,12 +72,12 @@ export function workerRows(
   );
   const own = new Map<string, ConnectedWorker[]>();
   const others = new Map<string, ConnectedWorker[]>();
-  for (const line of lines) {
-    const name = line.name ?? line.id;
-    const isBuiltin = builtins.has(name) && line.ip_address === null;
-    const of = owner.get(line.id) ?? (isBuiltin ? name : undefined);
+  for (const connection of connections) {
+    const name = connection.name ?? connection.id;
+    const isBuiltin = builtins.has(name) && connection.ip_address === null;
+    const of = owner.get(connection.id) ?? (isBuiltin ? name : undefined);
     const list = of === undefined ? others : own;
-    list.set(of ?? name, [...list.get(of ?? name) ?? [], line]);
+    list.set(of ?? name, [...list.get(of ?? name) ?? [], connection]);
   }
   return [
     ...supervised.map((status) => supervisedRow(status, own.get(status.name) ?? [])),
@@ -91,7 +91,7 @@ export function gaugeIds({ kind, name, ids }: WorkerRow): readonly string[] {
 }
 
 /** The colour of a state. */
-export function toneOf(state: WorkerRow["state"]): StateTone {
+export function stateTone(state: WorkerRow["state"]): StateTone {
   switch (state) {
     case "ready":
     case "connected":
@@ -109,20 +109,20 @@ export function toneOf(state: WorkerRow["state"]): StateTone {
 }
 
 /** Whether every word of a search occurs in a row. */
-export function fitsSearch(row: WorkerRow, search: string): boolean {
+export function matchesSearch(row: WorkerRow, search: string): boolean {
   const text = [row.name, row.state, row.kind, row.runtime, row.isolation, row.reason].join(" ")
     .toLowerCase();
   return search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 
 /** The isolation of a row, for people. */
-export function isolationWords({ kind, isolation }: WorkerRow): string {
+export function isolationText({ kind, isolation }: WorkerRow): string {
   if (kind === "builtin") return "built in";
   if (isolation === "microvm") return "microVM";
   return isolation ?? (kind === "external" ? "external" : "–");
 }
 
-function supervisedRow(status: WorkerStatus, lines: readonly ConnectedWorker[]): WorkerRow {
+function supervisedRow(status: WorkerStatus, connections: readonly ConnectedWorker[]): WorkerRow {
   return {
     key: status.name,
     name: status.name,
@@ -131,28 +131,28 @@ function supervisedRow(status: WorkerStatus, lines: readonly ConnectedWorker[]):
     since_ms: status.since_ms,
     reason: status.reason,
     isolation: status.isolation,
-    runtime: lines[0]?.runtime ?? null,
-    version: lines[0]?.version ?? null,
+    runtime: connections[0]?.runtime ?? null,
+    version: connections[0]?.version ?? null,
     pid: status.pid,
     started_at_ms: status.started_at_ms,
     functions: status.functions.length,
-    in_flight: inFlight(lines),
+    in_flight: inFlight(connections),
     replicas: status.replicas.length || 1,
     restarts: status.restarts,
-    ids: lines.map(({ id }) => id),
+    ids: connections.map(({ id }) => id),
     status,
-    lines,
+    connections,
   };
 }
 
-function otherRow(name: string, lines: readonly ConnectedWorker[]): WorkerRow {
-  const first = lines[0]!;
-  const since_ms = Math.min(...lines.map(({ connected_at_ms }) => connected_at_ms));
+function otherRow(name: string, connections: readonly ConnectedWorker[]): WorkerRow {
+  const first = connections[0]!;
+  const since_ms = Math.min(...connections.map(({ connected_at_ms }) => connected_at_ms));
   return {
     key: `${name}~`, // A supervised worker may have the same name.
     name,
     kind: first.ip_address === null ? "builtin" : "external",
-    state: lines.every(({ status }) => status === "draining") ? "draining" : "connected",
+    state: connections.every(({ status }) => status === "draining") ? "draining" : "connected",
     since_ms,
     reason: null,
     isolation: first.isolation,
@@ -160,16 +160,16 @@ function otherRow(name: string, lines: readonly ConnectedWorker[]): WorkerRow {
     version: first.version,
     pid: null,
     started_at_ms: since_ms,
-    functions: Math.max(...lines.map(({ function_count }) => function_count)),
-    in_flight: inFlight(lines),
-    replicas: lines.length,
+    functions: Math.max(...connections.map(({ function_count }) => function_count)),
+    in_flight: inFlight(connections),
+    replicas: connections.length,
     restarts: 0,
-    ids: lines.map(({ id }) => id),
+    ids: connections.map(({ id }) => id),
     status: null,
-    lines,
+    connections,
   };
 }
 
-function inFlight(lines: readonly ConnectedWorker[]): number {
-  return lines.reduce((sum, { active_invocations }) => sum + active_invocations, 0);
+function inFlight(connections: readonly ConnectedWorker[]): number {
+  return connections.reduce((sum, { active_invocations }) => sum + active_invocations, 0);
 }

@@ -1,6 +1,4 @@
 /**
- * Rows of workers from what the engine supervises and which lines there are.
- *
  * @module
  */
 import assert from "node:assert/strict";
@@ -12,16 +10,16 @@ import {
 } from "../../../../../tests/fakes/worker_status.ts";
 import {
   type ConnectedWorker,
-  fitsSearch,
   gaugeIds,
-  isolationWords,
-  toneOf,
+  isolationText,
+  matchesSearch,
+  stateTone,
   workerRows,
 } from "./worker_rows.ts";
 
-function line(change: Partial<ConnectedWorker> = {}): ConnectedWorker {
+function connection(change: Partial<ConnectedWorker> = {}): ConnectedWorker {
   return {
-    id: "line-1",
+    id: "connection-1",
     name: "math",
     namespace: null,
     description: null,
@@ -43,10 +41,10 @@ function managed(worker_ids: readonly string[], change: Partial<WorkerStatus> = 
   return workerStatus({ replicas, ...change });
 }
 
-Deno.test("a managed worker takes its lines by id", () => {
-  const lines = [line({ id: "a" }), line({ id: "b", active_invocations: 4 })];
+Deno.test("workerRows() assigns connections to a managed worker by id", () => {
+  const connections = [connection({ id: "a" }), connection({ id: "b", active_invocations: 4 })];
 
-  const [row, ...others] = workerRows([managed(["a", "b"])], lines);
+  const [row, ...others] = workerRows([managed(["a", "b"])], connections);
 
   assert.equal(others.length, 0);
   assert.deepEqual([row?.kind, row?.in_flight, row?.runtime, row?.replicas], [
@@ -58,8 +56,11 @@ Deno.test("a managed worker takes its lines by id", () => {
   assert.deepEqual(row?.ids, ["a", "b"]);
 });
 
-Deno.test("a worker of the same name that the engine does not run is a row of its own", () => {
-  const rows = workerRows([managed(["a"])], [line({ id: "a" }), line({ id: "stranger" })]);
+Deno.test("workerRows() separates an external worker of the same name", () => {
+  const rows = workerRows([managed(["a"])], [
+    connection({ id: "a" }),
+    connection({ id: "stranger" }),
+  ]);
 
   assert.deepEqual(rows.map(({ key, kind }) => [key, kind]), [["math", "managed"], [
     "math~",
@@ -67,9 +68,9 @@ Deno.test("a worker of the same name that the engine does not run is a row of it
   ]]);
 });
 
-Deno.test("a built-in worker takes the line of its name inside the engine, not one from outside", () => {
-  const inside = line({ id: "in", name: "engine-state", ip_address: null });
-  const outside = line({ id: "out", name: "engine-state" });
+Deno.test("workerRows() assigns local connections to a built-in worker by name", () => {
+  const inside = connection({ id: "in", name: "engine-state", ip_address: null });
+  const outside = connection({ id: "out", name: "engine-state" });
 
   const rows = workerRows([builtinStatus()], [inside, outside]);
 
@@ -79,38 +80,38 @@ Deno.test("a built-in worker takes the line of its name inside the engine, not o
   ]]);
 });
 
-Deno.test("lines of one external worker are one row, up since the first of them", () => {
-  const lines = [
-    line({ id: "a", name: "shop", connected_at_ms: 50, status: "draining" }),
-    line({ id: "b", name: "shop", connected_at_ms: 70 }),
+Deno.test("workerRows() groups external connections by name, since the first one", () => {
+  const connections = [
+    connection({ id: "a", name: "shop", connected_at_ms: 50, status: "draining" }),
+    connection({ id: "b", name: "shop", connected_at_ms: 70 }),
   ];
 
-  const [row] = workerRows([], lines);
+  const [row] = workerRows([], connections);
 
   assert.deepEqual([row?.replicas, row?.started_at_ms, row?.state], [2, 50, "connected"]);
-  assert.equal(workerRows([], lines.slice(0, 1))[0]?.state, "draining");
+  assert.equal(workerRows([], connections.slice(0, 1))[0]?.state, "draining");
 });
 
-Deno.test("a line without a name is called by its id", () => {
-  assert.equal(workerRows([], [line({ id: "x1", name: null })])[0]?.name, "x1");
+Deno.test("workerRows() names a connection without a name by its id", () => {
+  assert.equal(workerRows([], [connection({ id: "x1", name: null })])[0]?.name, "x1");
 });
 
-Deno.test("rows are in the order of their names", () => {
+Deno.test("workerRows() are sorted by name", () => {
   const names = ["zeta", "alpha", "Beta"];
 
-  const rows = workerRows([], names.map((name) => line({ id: name, name })));
+  const rows = workerRows([], names.map((name) => connection({ id: name, name })));
 
   assert.deepEqual(rows.map(({ name }) => name), ["Beta", "alpha", "zeta"]);
 });
 
-Deno.test("nobody at all gives no rows", () => assert.deepEqual(workerRows([], []), []));
+Deno.test("workerRows() of no workers are empty", () => assert.deepEqual(workerRows([], []), []));
 
-Deno.test("a thousand workers with their lines are put together", () => {
+Deno.test("workerRows() joins a thousand workers with their connections", () => {
   const ids = Array.from({ length: 1_000 }, (_, at) => `w${at}`);
 
   const rows = workerRows(
     ids.map((id) => managed([id], { name: id })),
-    ids.map((id) => line({ id, name: id })),
+    ids.map((id) => connection({ id, name: id })),
   );
 
   assert.equal(rows.length, 1_000);
@@ -128,31 +129,31 @@ for (
     ["installing", "accent"],
   ] as const
 ) {
-  Deno.test(`${state} looks ${tone}`, () => assert.equal(toneOf(state), tone));
+  Deno.test(`stateTone() of ${state} is ${tone}`, () => assert.equal(stateTone(state), tone));
 }
 
-Deno.test("how a worker is kept apart is said in words", () => {
+Deno.test("isolationText() names the isolation", () => {
   const [micro] = workerRows([managed([], { isolation: "microvm" })], []);
   const [builtin] = workerRows([builtinStatus()], []);
-  const [external] = workerRows([], [line()]);
+  const [external] = workerRows([], [connection()]);
 
-  assert.deepEqual([micro, builtin, external].map((row) => isolationWords(row!)), [
+  assert.deepEqual([micro, builtin, external].map((row) => isolationText(row!)), [
     "microVM",
     "built in",
     "external",
   ]);
 });
 
-Deno.test("a search needs every word", () => {
+Deno.test("matchesSearch() needs every word", () => {
   const [row] = workerRows([managed([], { reason: "no module named requests" })], []);
 
   for (const found of ["", "MATH", "process ready", "requests math"]) {
-    assert.ok(fitsSearch(row!, found), found);
+    assert.ok(matchesSearch(row!, found), found);
   }
-  assert.ok(!fitsSearch(row!, "math microvm"));
+  assert.ok(!matchesSearch(row!, "math microvm"));
 });
 
-Deno.test("the engine's own row has the gauges of its process besides", () => {
+Deno.test("gaugeIds() of the engine include its process", () => {
   const [engine] = workerRows([builtinStatus({ name: "engine" })], []);
   const [state] = workerRows([builtinStatus()], []);
 

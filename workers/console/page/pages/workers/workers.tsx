@@ -38,17 +38,18 @@ import { type Gauge, useWorkerGauges, type WorkerGauges } from "./worker_gauges.
 import { WorkerDetail } from "./worker_detail.tsx";
 import {
   type ConnectedWorker,
-  fitsSearch,
   gaugeIds,
-  isolationWords,
-  toneOf,
+  isolationText,
+  matchesSearch,
+  stateTone,
   type WorkerRow,
   workerRows,
 } from "./worker_rows.ts";
 
 const SUPERVISED = { function_id: "engine::supervisor::list", items: "workers", key: ["name"] };
-const LINES = { function_id: "engine::workers::list", items: "workers", key: ["id"] };
+const CONNECTIONS = { function_id: "engine::workers::list", items: "workers", key: ["id"] };
 const CHANGES = [{ type: "engine::supervisor-changed" }, { type: "engine::workers-available" }];
+const SPARK_SAMPLES = 60;
 
 const SHOWN = [
   { value: "", label: "All" },
@@ -58,7 +59,7 @@ const SHOWN = [
   { value: "trouble", label: "Trouble" },
 ];
 
-/** See the module. */
+/** `/workers`, `/workers/<name>`. */
 export const workersPage: ConsolePage = {
   path: "/workers",
   title: "Workers",
@@ -75,16 +76,16 @@ export const workersPage: ConsolePage = {
 function Workers({ rest }: PageProps): VNode {
   const { router } = useShell();
   const supervised = useQuery<WorkerStatus>(SUPERVISED, CHANGES);
-  const lines = useQuery<ConnectedWorker>(LINES, CHANGES);
+  const connections = useQuery<ConnectedWorker>(CONNECTIONS, CHANGES);
   const [search, setSearch] = useQueryMember("q");
   const [shown, setShown] = useQueryMember("show");
   const gauges = useWorkerGauges();
   const all = useMemo(
-    () => workerRows(supervised.items, lines.items),
-    [supervised.items, lines.items],
+    () => workerRows(supervised.items, connections.items),
+    [supervised.items, connections.items],
   );
   const rows = useMemo(
-    () => all.filter((row) => isShown(row, shown) && fitsSearch(row, search)),
+    () => all.filter((row) => isShown(row, shown) && matchesSearch(row, search)),
     [all, shown, search],
   );
   const key = rest[0] ?? null;
@@ -93,8 +94,8 @@ function Workers({ rest }: PageProps): VNode {
     const query = { q: search, show: shown, sort: router.route.value.query.get("sort") };
     router.go(to === null ? link("/workers", query) : link("/workers", to, query));
   };
-  const failed = [supervised, lines].find(({ status }) => status === "failed");
-  const isLoading = supervised.status === "loading" || lines.status === "loading";
+  const failed = [supervised, connections].find(({ status }) => status === "failed");
+  const isLoading = supervised.status === "loading" || connections.status === "loading";
   return (
     <Page
       fill
@@ -171,10 +172,8 @@ function found({ name, state, kind }: WorkerStatus): Found {
   return { text: name, hint: kind === "builtin" ? "built in" : state, to: link("/workers", name) };
 }
 
-const SPARK_SAMPLES = 60;
-
-/** See the module. */
-export function WorkerTable(
+/** The table of workers. */
+function WorkerTable(
   { rows, gauges, open, onOpen, empty }: {
     rows: readonly WorkerRow[];
     gauges: WorkerGauges;
@@ -221,8 +220,8 @@ function columnsFor(gauges: WorkerGauges): readonly Column<WorkerRow>[] {
       title: "Isolation",
       width: "72px",
       hide: "tablet",
-      sort: isolationWords,
-      cell: (row) => <span class="quiet">{isolationWords(row)}</span>,
+      sort: isolationText,
+      cell: (row) => <span class="quiet">{isolationText(row)}</span>,
     },
     {
       id: "runtime",
@@ -320,7 +319,11 @@ function usage(
 function Name({ row }: { row: WorkerRow }): VNode {
   return (
     <>
-      <Dot tone={toneOf(row.state)} label={row.state} pulse={toneOf(row.state) === "accent"} />
+      <Dot
+        tone={stateTone(row.state)}
+        label={row.state}
+        pulse={stateTone(row.state) === "accent"}
+      />
       <Link to={link("/workers", row.key)} class="cut row-name">{row.name}</Link>
       {row.replicas > 1 && <span class="quiet">×{row.replicas}</span>}
     </>
@@ -329,7 +332,7 @@ function Name({ row }: { row: WorkerRow }): VNode {
 
 function State({ row }: { row: WorkerRow }): VNode {
   return (
-    <Badge tone={toneOf(row.state)} {...row.reason !== null && { title: row.reason }}>
+    <Badge tone={stateTone(row.state)} {...row.reason !== null && { title: row.reason }}>
       {row.state}
     </Badge>
   );
