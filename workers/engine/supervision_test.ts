@@ -37,7 +37,7 @@ const INFO: EngineInfo = {
   control_key: { path: "/state/engine/49134.json", problem: null },
 };
 
-/** What a command prints, and how it ends; the default ends when its signal says so. */
+/** Output and end of a command; by default it ends when its signal aborts. */
 type Program = (output: (chunk: OutputChunk) => void, signal: AbortSignal) => Promise<Ended>;
 
 const untilAborted: Program = (_output, signal) =>
@@ -45,7 +45,7 @@ const untilAborted: Program = (_output, signal) =>
     signal.addEventListener("abort", () => resolve({ code: null, signal: "SIGTERM" }));
   });
 
-/** A supervisor that notes what it is asked, and knows one worker. */
+/** A supervisor with one worker that records its calls. */
 function recordingSupervision(asked: unknown[], program: Program, info = INFO): Supervision {
   const known = (name: string): Promise<WorkerStatus> => {
     if (name === "math") return Promise.resolve(STATUS);
@@ -334,7 +334,7 @@ Deno.test("the schema of engine::supervisor::add requires a name or a path", asy
   assert.deepEqual(request_schema.anyOf, [{ required: ["name"] }, { required: ["path"] }]);
 });
 
-/** Runs a command that prints this and ends like that; what was sent, and how it ended. */
+/** Runs a command with the given output and end; returns what was sent, and how it ended. */
 async function setupOfExec(printed: readonly OutputChunk[], ended: Ended) {
   const sent: { stream: string; data: string }[] = [];
   const exec = (_request: unknown, output: (chunk: OutputChunk) => void) => {

@@ -10,7 +10,7 @@ import { observability } from "./mod.ts";
 
 type Item = Record<string, Json>;
 
-/** Something to call that calls something. */
+/** A function that calls another. */
 function offerOrders({ worker }: Observed): void {
   worker.registerFunction("orders::check", ({ sku }: Item) => {
     if (sku === "none") throw Object.assign(new Error("no such thing"), { code: "unknown_sku" });

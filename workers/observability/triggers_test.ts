@@ -184,7 +184,7 @@ Deno.test("workerLog() resets after a log that throws", () => {
 
 type Item = Record<string, Json>;
 
-/** A worker `watcher` with a function that is notified of logs. */
+/** A worker `watcher` whose function receives log records. */
 async function logTrigger(
   it: Observed,
   config: Json,

@@ -7,7 +7,7 @@ import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { state } from "./mod.ts";
 
-/** An engine with a worker whose function `seen` notes what it is called with. */
+/** An engine with a worker whose function `seen` records its payloads. */
 async function setup() {
   const clock = new FakeClock(1_000);
   const engine = new LocalEngine({ clock, store: new MemoryStore() });

@@ -41,7 +41,7 @@ const RECORD = {
   scope_name: null,
 } as unknown as LogRecord;
 
-/** Exports as the variables say, with feeds that a test fills. */
+/** Exports with the given variables and feeds filled by the test. */
 function setup(env: Record<string, string>) {
   const at = new FakeMetrics();
   const lines: LogLine[] = [];

@@ -109,7 +109,7 @@ const SETTINGS: SignalSettings = {
   batch_max: 1,
 };
 
-/** A receiver that answers by a list, the last answer again and again. */
+/** A receiver with a list of answers; repeats the last one. */
 function setupSender(
   answers: (Response | Error | "never")[],
   settings: Partial<SignalSettings> = {},
@@ -133,7 +133,7 @@ function setupSender(
     log: recordingLog(lines),
     fetch: fetch as typeof globalThis.fetch,
   });
-  /** Sends, and lets time pass until that has ended. */
+  /** Sends, advancing the clock until the attempt has ended. */
   const send = async (): Promise<boolean> => {
     let result: boolean | undefined;
     void sender.send({ resourceSpans: [] }).then((sent) => result = sent);

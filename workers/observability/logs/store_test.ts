@@ -187,7 +187,7 @@ Deno.test("LogRing.resize() drops records at once", () => {
   assert.equal(ring.add(newLog()).seq, 101);
 });
 
-/** Four lines that differ in everything one can ask for. */
+/** Four records that differ in every filterable member. */
 function filled(): LogRing {
   const ring = new LogRing(100_000);
   ring.add(newLog({ body: "a", severity: "debug", worker: "shop", at_ms: NOON }));

@@ -154,7 +154,7 @@ Deno.test("SampleWindow keeps the largest lag", () => {
   assert.deepEqual(window.take()!.lag, { max_ms: 80, p99_ms: 40 });
 });
 
-/** A clock whose tasks run when a test says so, however late. */
+/** A clock whose timers a test runs, however late. */
 class LateClock implements Clock {
   #now = 0;
   #task: (() => void) | undefined;

@@ -102,7 +102,7 @@ Deno.test("SpanRing releases a span when it drops it", () => {
 });
 
 /**
- * The engine's own span of an HTTP request; it is found by its trace only once that is asked for.
+ * The engine's own span of an HTTP request; indexed by trace only on lookup.
  */
 const ownSpan = (n: number, trace = n) =>
   spanOfWork({
