@@ -25,7 +25,7 @@ export interface LogLine {
 }
 
 /** What tests look at. */
-export interface FakeHttp extends HttpParts {
+export interface FakeHttp extends Omit<HttpParts, "fetch"> {
   readonly clock: FakeClock;
   readonly lines: LogLine[];
   readonly calls: CallRequest<Json>[];
@@ -82,7 +82,7 @@ export function fakeHttp(
     },
     async fetch(line, init = {}) {
       const [method, path] = line.split(" ") as [string, string];
-      return await parts.app.fetch(
+      return await parts.fetch(
         new Request(`http://localhost:3111${path}`, { method, ...init }),
       );
     },

@@ -15,8 +15,8 @@ import {
   type CallSignal,
   cutUrl,
   makePayload,
+  type PlainHeaders,
   readBody,
-  readHeaders,
   type RunningRequest,
   type RunningRequests,
 } from "./request.ts";
@@ -81,7 +81,7 @@ interface RoutedRequest {
   readonly running: RunningRequest;
   readonly method: string;
   readonly match: Match<Target>;
-  readonly headers: Record<string, string>;
+  readonly headers: PlainHeaders;
   readonly query: string;
   readonly span: RequestSpan;
 }
@@ -111,23 +111,22 @@ export class RequestHandler {
   }
 
   /** Responds to one request; never rejects. */
-  async handle(request: Request): Promise<Response> {
+  async handle(request: Request, headers: PlainHeaders): Promise<Response> {
     const { method } = request;
     let reply: Reply;
     try {
-      const routed = this.#route(request, method);
+      const routed = this.#route(request, method, headers);
       reply = "status" in routed ? routed : routed.span.end(await this.#run(routed));
     } catch (error) {
       reply = this.#replyTo(error);
     }
-    const extra = request.headers.has("origin") ? [] : this.#options.cacheHeaders;
+    const extra = headers.origin === undefined ? this.#options.cacheHeaders : [];
     return toResponse(reply, extra, method === "HEAD");
   }
 
   /** Finds the route and counts the request as running, or replies with the reason why not. */
-  #route(request: Request, method: string): RoutedRequest | Reply {
+  #route(request: Request, method: string, headers: PlainHeaders): RoutedRequest | Reply {
     const { routes, running: all, config, spans } = this.#options;
-    const headers = readHeaders(request.headers);
     // A client could otherwise choose the route by its Host header, past a proxy that checks paths.
     if (headers.host !== undefined && NOT_IN_A_HOST.test(headers.host)) return emptyReply(400);
     const { path, query } = cutUrl(request.url);
@@ -361,7 +360,7 @@ function middlewareRequest(
   method: string,
   match: Match<Target>,
   query: string,
-  headers: Record<string, string>,
+  headers: PlainHeaders,
 ): JsonObject {
   const { path_params, query_params } = makePayload(method, match, query, headers, null);
   return { path_params: path_params!, query_params: query_params!, headers, method };

@@ -31,9 +31,9 @@ export const http: BuiltinWorker<HttpConfig> = {
   summary: "HTTP routes that run functions",
   parse: parseHttpConfig,
   start(worker, config, host) {
-    const { routes, app, handler, running } = assemble(worker, config, host);
+    const { routes, fetch, handler, running } = assemble(worker, config, host);
     const listener = new HttpListener(config, host.clock, {
-      fetch: (request) => app.fetch(request),
+      fetch,
       drain: () => handler.drain(),
       stop: () => running.stop(),
     });
@@ -47,7 +47,7 @@ export const http: BuiltinWorker<HttpConfig> = {
 /** The parts that need no port. */
 export interface HttpParts {
   readonly routes: RouteTable<Target>;
-  readonly app: { fetch(request: Request): Response | Promise<Response> };
+  fetch(request: Request): Response | Promise<Response>;
   readonly handler: RequestHandler;
   readonly running: RunningRequests;
 }
@@ -69,7 +69,7 @@ export function assemble(
     cacheHeaders: headersForCaches(config.cors),
     call: (request) => worker.trigger(request),
   });
-  return { routes, app: makeApp(config, handler), handler, running };
+  return { routes, fetch: makeApp(config, handler), handler, running };
 }
 
 /** Provides the trigger type `http`. */

@@ -41,9 +41,12 @@ export function cutUrl(url: string): RawTarget {
   return { path: url.slice(start, mark), query: url.slice(mark + 1, end) };
 }
 
-/** Names are lower case; a repeated header is one value, joined with commas. */
-export function readHeaders(headers: Headers): Record<string, string> {
-  const plain: Record<string, string> = {};
+/** Headers by their names in lower case. */
+export type PlainHeaders = Record<string, string>;
+
+/** A repeated header becomes one value, joined with commas. */
+export function readHeaders(headers: Headers): PlainHeaders {
+  const plain: PlainHeaders = {};
   headers.forEach((value, name) => {
     plain[name] = value;
   });

@@ -22,6 +22,7 @@ import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { DRAIN_MS } from "../kit/define.ts";
 import type { HttpConfig } from "./config.ts";
 import type { RequestHandler } from "./handler.ts";
+import { type PlainHeaders, readHeaders } from "./request.ts";
 import { errorReply, type HeaderPair, toResponse } from "./response.ts";
 
 /** Time for the last responses to leave after the requests behind them were stopped. */
@@ -46,22 +47,35 @@ export type AppConfig = Pick<HttpConfig, "auth_token" | "cors">;
 const CORS_PATH = "/cors";
 const PLAIN_PATH = "/";
 
+/** What middleware and handler get beside Hono's own request, which is costly to create. */
+interface Bindings {
+  readonly request: Request;
+  readonly headers: PlainHeaders;
+}
+
 /** Makes the app: middleware in the order in which it runs, then the handler. */
-export function makeApp(config: AppConfig, handler: Pick<RequestHandler, "handle">): Hono {
-  const app = new Hono({ getPath: pathForHono });
+export function makeApp(
+  config: AppConfig,
+  handler: Pick<RequestHandler, "handle">,
+): (request: Request) => Response | Promise<Response> {
+  const app = new Hono<{ Bindings: Bindings }>({
+    getPath: (_request, options) => pathForHono(options!.env as Bindings),
+  });
   app.use(CORS_PATH, corsMiddleware(config.cors));
   if (config.auth_token !== "") app.use("*", listenerToken(config.auth_token));
-  app.all("*", ({ req }) => handler.handle(req.raw));
+  for (const path of [PLAIN_PATH, CORS_PATH]) {
+    app.all(path, ({ env }) => handler.handle(env.request, env.headers));
+  }
   app.onError((error) => {
     if (error instanceof HTTPException) return unauthorized();
     throw error;
   });
-  return app;
+  return (request) => app.fetch(request, { request, headers: readHeaders(request.headers) });
 }
 
-/** Only browsers' requests of other origins, which say so, and preflights concern CORS. */
-function pathForHono({ method, headers }: Request): string {
-  return method === "OPTIONS" || headers.has("origin") ? CORS_PATH : PLAIN_PATH;
+/** CORS concerns requests with an `Origin`, which browsers send, and preflights. */
+function pathForHono({ request, headers }: Bindings): string {
+  return headers.origin !== undefined || request.method === "OPTIONS" ? CORS_PATH : PLAIN_PATH;
 }
 
 /**

@@ -262,7 +262,7 @@ Deno.test("a handler gets the same request from a page and from any other client
 function setupApp(response: Response, cors: { origins?: string[] } = {}) {
   const handled: Request[] = [];
   const config = parseHttpConfig({ cors: { origins: [ORIGIN], methods: ["GET"], ...cors } });
-  const app = makeApp(config, {
+  const fetch = makeApp(config, {
     handle(request) {
       handled.push(request);
       return Promise.resolve(response);
@@ -270,7 +270,7 @@ function setupApp(response: Response, cors: { origins?: string[] } = {}) {
   });
   const send = (method: string, headers: HeadersInit = {}, path = "/f") => {
     const request = new Request(`http://a${path}`, { method, headers });
-    return Promise.resolve(app.fetch(request));
+    return Promise.resolve(fetch(request));
   };
   return { send, handled };
 }
