@@ -159,10 +159,13 @@ Deno.test("a dead engine is reported through a real socket as well", async () =>
   listener.close();
   const began = performance.now();
 
-  const message = await messageOf(connectToEngine({ url: `ws://127.0.0.1:${port}` }));
+  const message = await messageOf(connectToEngine({
+    url: `ws://127.0.0.1:${port}`,
+    patienceMs: 120_000,
+  }));
 
   assert.match(message, /^The engine is not running at ws:\/\/127\.0\.0\.1:\d+; start it with:/);
-  assert.ok(performance.now() - began < 2_000);
+  assert.ok(performance.now() - began < 60_000, "it does not wait for an answer");
 });
 
 Deno.test("a port that accepts connections and stays silent is not reported as free", async () => {

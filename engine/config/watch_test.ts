@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { until } from "../../tests/contracts/launcher_contract.ts";
 import { parseConfig } from "./config.ts";
 import { configDifference, watchConfig } from "./watch.ts";
 import type { Config } from "../ports/config.ts";
 import type { Log, LogFields } from "../ports/log.ts";
 import { systemClock } from "../platform/system_clock.ts";
+import { until } from "../../tests/fakes/until.ts";
 
 /** A file with the port 1, under watch. */
 async function setup() {
@@ -18,16 +18,24 @@ async function setup() {
   const add = (text: string, fields?: LogFields) =>
     void lines.push(`${text} ${JSON.stringify(fields)}`);
   const log: Log = { debug: add, info: add, warn: add, error: add };
-  const load = (path: string) => parseConfig(Deno.readTextFileSync(path), path, [], {});
+  let loads = 0;
+  const load = (path: string) => {
+    loads++;
+    return parseConfig(Deno.readTextFileSync(path), path, [], {});
+  };
   const apply = keepIn(applied);
   const watch = watchConfig({ path, clock, log, load, apply });
   const write = (text: string) => Deno.writeTextFile(path, text);
-  /** Waits for notices, lets the quiet time pass and the file be read. */
-  const noticed = async (): Promise<void> => {
+  /** Waits until another text was read, or with `false` until the same text was read again. */
+  const noticed = async (isOtherText = true): Promise<void> => {
+    const seen = () => loads + lines.length;
+    const before = seen();
     await until(() => clock.waiting > 0);
-    await new Promise((resolve) => setTimeout(resolve, 250)); // Notices of one edit come apart.
-    clock.tick(1_000);
-    await watch.idle();
+    await until(async () => {
+      clock.tick(1_000);
+      await watch.idle();
+      return !isOtherText || seen() > before;
+    });
   };
   const end = async (): Promise<void> => {
     await watch[Symbol.asyncDispose]();
@@ -106,7 +114,7 @@ Deno.test("watchConfig() takes no notice of a save that changes nothing", async 
   await using there = await setup();
 
   await there.write("engine: { port: 1 }\n");
-  await there.noticed();
+  await there.noticed(false);
   await there.write("# The usual one.\nengine: { port: 1 }\n");
   await there.noticed();
 

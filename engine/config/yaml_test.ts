@@ -147,7 +147,7 @@ Deno.test("readYaml() is done at once with a text that means to keep it busy", (
     const { problems } = readYaml("f", text);
     const ms = performance.now() - began;
 
-    assert.ok(ms < 8_000, `${text.slice(0, 20)}: ${Math.round(ms)} ms`);
+    assert.ok(ms < 30_000, `${text.slice(0, 20)}: ${Math.round(ms)} ms`);
     assert.ok(problems.length <= 100, `${problems.length} problems`);
   }
 });

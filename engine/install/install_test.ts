@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeLauncher } from "../../tests/fakes/fake_launcher.ts";
-import { until } from "../../tests/contracts/launcher_contract.ts";
 import type { Containment, Launcher } from "../ports/launcher.ts";
 import {
   DEPENDENCY_FILE_BYTES_MAX,
@@ -13,6 +12,7 @@ import {
   writeInstallation,
 } from "./install.ts";
 import { readManifest } from "./manifest.ts";
+import { until } from "../../tests/fakes/until.ts";
 
 /** A program that says it is this Python. */
 function python(version: string, hasPip = true): string {

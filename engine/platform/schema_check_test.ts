@@ -275,8 +275,8 @@ Deno.test("a check whose expression takes for ever is ended, and the next is not
   const first = timeOf(slow);
   const second = timeOf(slow);
 
-  assert.ok(first < 10_000, `${first} ms`);
-  assert.ok(second < 100, `${second} ms`);
+  assert.ok(first < 60_000, `${first} ms`);
+  assert.ok(second < first / 2, `${second} ms after ${first} ms`);
 });
 
 Deno.test("names are checked by expressions within the same time", () => {

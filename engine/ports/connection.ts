@@ -119,6 +119,10 @@ export interface ListenOptions {
   readonly maxQueuedBytes: number;
   /** A connection is closed when nothing arrives for this long. Default: `SILENCE_MS`. */
   readonly silenceMs?: number;
+  /** How long the head of an upgrade may take. Default: `UPGRADE_HEAD_MS`. */
+  readonly upgradeHeadMs?: number;
+  /** How long the peer may take to answer a close frame. Default: {@linkcode CLOSE_MS}. */
+  readonly closeMs?: number;
   /** Called when the listener itself closes a connection; for the log. */
   readonly onCut?: (address: string, reason: string) => void;
   /** Pages of the port. Default: none. */

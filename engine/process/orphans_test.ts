@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { until } from "../../tests/contracts/launcher_contract.ts";
 import { endOrphans, findOrphans, PidFiles } from "./orphans.ts";
 import { processStart } from "./process_group.ts";
+import { until } from "../../tests/fakes/until.ts";
 
 /** An engine that is gone. */
 const GONE = { pid: 4_194_303, started: "before" };

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { isAlive } from "../../tests/fakes/engine_process.ts";
-import { until } from "../../tests/contracts/launcher_contract.ts";
 import {
   endGroup,
   gatedArgs,
@@ -13,6 +12,7 @@ import {
   signalGroup,
   waitForGroup,
 } from "./process_group.ts";
+import { until } from "../../tests/fakes/until.ts";
 
 function spawn(command: string): Deno.ChildProcess {
   const args = ["-c", command];
@@ -29,8 +29,16 @@ Deno.test("endGroup() ends the leader and what it started", async () => {
 });
 
 Deno.test("endGroup() kills a group that does not exit in time", async () => {
-  const child = spawn("trap '' TERM; while :; do sleep 0.05; done");
-  await new Promise((resolve) => setTimeout(resolve, 200)); // The trap has to be set.
+  const command = "trap '' TERM; echo set; while :; do sleep 0.05; done";
+  const child = new Deno.Command("sh", {
+    args: ["-c", command],
+    detached: true,
+    stdin: "null",
+    stdout: "piped",
+  }).spawn();
+  const reader = child.stdout.getReader();
+  await reader.read(); // The trap is set.
+  await reader.cancel();
 
   await endGroup(child.pid, 100);
 

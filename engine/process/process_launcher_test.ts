@@ -3,11 +3,11 @@ import {
   isProgram,
   type LauncherUnderTest,
   testLauncher,
-  until,
 } from "../../tests/contracts/launcher_contract.ts";
 import type { Running } from "../ports/launcher.ts";
 import { ProcessLauncher } from "./process_launcher.ts";
 import { processStart } from "./process_group.ts";
+import { until } from "../../tests/fakes/until.ts";
 
 async function open(): Promise<LauncherUnderTest & { launcher: ProcessLauncher }> {
   const directory = await Deno.makeTempDir();
@@ -103,7 +103,7 @@ Deno.test("ProcessLauncher leaves a running program when another of its name sta
   );
 
   assert.equal((await second.ended).code, 3);
-  assert.equal(await isProgram(running.pid, "sleep"), true);
+  await until(() => isProgram(running.pid, "sleep"));
   await running.stop(5_000);
 });
 
@@ -136,7 +136,8 @@ Deno.test({
   ignore: Deno.build.os !== "linux",
   fn: async () => {
     await using under = await open();
-    const command = "setsid sh -c 'echo $$; exec sleep 1000' & sleep 0.3; exit 3";
+    const command = "setsid sh -c 'echo $$ > pid; cat pid; exec sleep 1000' & " +
+      "until [ -s pid ]; do sleep 0.05; done; exit 3";
     const lines: string[] = [];
     const env = { ENGINE_LAUNCH_ID: crypto.randomUUID() };
     const spec = { name: "w", command, directory: under.directory, env };
@@ -222,8 +223,13 @@ Deno.test("a command beside a program ends with the program, and none starts aft
   await using under = await open();
   for (const how of ["asked", "by itself"]) {
     const program = await beside(under);
-    const ended = program.exec(["sleep", "1000"]);
-    await until(async () => (await program.exec(["true"])).code === 0);
+    const running = Promise.withResolvers<void>();
+    const ended = program.running.exec(
+      ["sh", "-c", "echo up; exec sleep 1000"],
+      () => running.resolve(),
+      new AbortController().signal,
+    );
+    await running.promise;
 
     if (how === "asked") await program.running.stop(5_000);
     else Deno.kill(program.running.pid, "SIGKILL");

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { until } from "../../tests/contracts/launcher_contract.ts";
 import { systemClock } from "../platform/system_clock.ts";
 import {
   parsePs,
@@ -11,6 +10,7 @@ import {
   ProcessUsageMeter,
   readProcessTable,
 } from "./usage.ts";
+import { until } from "../../tests/fakes/until.ts";
 
 /** A machine whose processes a test controls; each holds 1,000 bytes. */
 function setup() {

@@ -36,6 +36,8 @@ export interface RawConnectionOptions {
   /** A peer that sends nothing, or reads nothing of what is queued, for this long is cut. */
   readonly silenceMs: number;
   readonly pingMs: number;
+  /** How long the peer may take to end its half. Default: {@linkcode CLOSE_MS}. */
+  readonly closeMs?: number | undefined;
   /** Called when data is queued: the owner has to call `flush` at the end of the tick. */
   flushDue(connection: RawConnection): void;
   /** Called when this side ends the connection because the peer broke a limit or a rule. */
@@ -219,7 +221,7 @@ export class RawConnection implements Connection, FrameEvents {
   checkPeer(now: number): void {
     if (this.#state === "gone") return;
     if (this.#waitsForEnd) {
-      if (this.#endAt === Infinity) this.#endAt = now + CLOSE_MS;
+      if (this.#endAt === Infinity) this.#endAt = now + (this.#options.closeMs ?? CLOSE_MS);
       if (now >= this.#endAt) this.destroy();
       return;
     }

@@ -83,6 +83,8 @@ class RawListener implements Listener {
   readonly #warnings = new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
   readonly #tcp: Deno.TcpListener;
   readonly #silenceMs: number;
+  readonly #upgradeHeadMs: number;
+  readonly #closeMs: number;
   readonly #watch: ReturnType<typeof setInterval>;
   readonly #connectionOptions: RawConnectionOptions;
   /** Every open socket, also of ended connections whose peer has not closed yet. */
@@ -98,12 +100,15 @@ class RawListener implements Listener {
     this.#gate = gate;
     this.#tls = tls;
     this.#silenceMs = options.silenceMs ?? SILENCE_MS;
+    this.#upgradeHeadMs = options.upgradeHeadMs ?? UPGRADE_HEAD_MS;
+    this.#closeMs = options.closeMs ?? CLOSE_MS;
     this.#connectionOptions = {
       pool: new BlockPool(),
       maxMessageBytes: options.maxMessageBytes,
       maxQueuedBytes: options.maxQueuedBytes,
       silenceMs: this.#silenceMs,
       pingMs: Math.min(PING_INTERVAL_MS, this.#silenceMs / 3),
+      closeMs: this.#closeMs,
       flushDue: (connection) => this.#scheduleFlush(connection),
       cut: (address, reason) => options.onCut?.(address, reason),
       ended: (connection) => {
@@ -113,7 +118,7 @@ class RawListener implements Listener {
     };
     this.#tcp = listenTcp(options);
     ({ hostname: this.hostname, port: this.port } = this.#tcp.addr);
-    const checkMs = Math.min(CHECK_MS_MAX, this.#silenceMs / CHECKS);
+    const checkMs = Math.min(CHECK_MS_MAX, this.#silenceMs / CHECKS, this.#closeMs);
     this.#watch = setInterval(() => this.#checkPeers(), checkMs);
     this.#accepting = this.#accept();
   }
@@ -129,7 +134,7 @@ class RawListener implements Listener {
     if (this.#sockets.size > 0) {
       const timer = setTimeout(() => {
         for (const socket of this.#sockets) socket.destroy();
-      }, CLOSE_MS);
+      }, this.#closeMs);
       await gone;
       clearTimeout(timer);
     }
@@ -156,7 +161,7 @@ class RawListener implements Listener {
   async #serve(tcp: Deno.TcpConn): Promise<void> {
     const address = tcp.remoteAddr.hostname;
     const socket = new RawSocket(tcp);
-    const request = new RawRequest(socket);
+    const request = new RawRequest(socket, this.#upgradeHeadMs);
     this.#sockets.add(request);
     try {
       const isReady = !this.#tls || await request.secure(this.#tls);
@@ -266,13 +271,14 @@ export interface ReadRequest {
 export class RawRequest {
   readonly #socket: RawSocket;
   /** Deadline of the current step, on the clock of `performance`. */
-  #endAt = performance.now() + UPGRADE_HEAD_MS;
+  #endAt: number;
   #hasResponse = false;
   #tlsMismatch: string | undefined;
   #late: Promise<void> | undefined;
 
-  constructor(socket: RawSocket) {
+  constructor(socket: RawSocket, headMs: number = UPGRADE_HEAD_MS) {
     this.#socket = socket;
+    this.#endAt = performance.now() + headMs;
   }
 
   /** How the peer and the port disagree about TLS, if they do. */

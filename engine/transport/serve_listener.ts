@@ -67,6 +67,8 @@ export interface ServeConnectionOptions {
   readonly maxQueuedBytes: number;
   /** A peer that reads nothing of what is queued for this long is cut. */
   readonly silenceMs: number;
+  /** How long the peer may take to answer a close frame. Default: {@linkcode CLOSE_MS}. */
+  readonly closeMs?: number | undefined;
   /** Called when this side ends the connection because the peer broke a limit. */
   cut(reason: string): void;
   /** Called when the socket is closed. */
@@ -156,7 +158,8 @@ export class ServeConnection implements Connection {
     this.#drop();
     this.#socket.close(code, truncateReason(reason));
     // The connection also ends when the peer does not answer.
-    this.#closeTimer = setTimeout(() => this.#report(code, reason), CLOSE_MS);
+    const closeMs = this.#options.closeMs ?? CLOSE_MS;
+    this.#closeTimer = setTimeout(() => this.#report(code, reason), closeMs);
   }
 
   /** Ends a connection whose peer does not read; `now` is in milliseconds. */
@@ -320,7 +323,7 @@ class ServeListener implements Listener {
     const gone = new Promise<void>((resolve) => this.#allGone = resolve);
     for (const socket of this.#sockets) socket.close(1001, GOING_AWAY_REASON);
     if (this.#sockets.size > 0) {
-      const timer = setTimeout(() => this.#allGone!(), CLOSE_MS);
+      const timer = setTimeout(() => this.#allGone!(), this.#options.closeMs ?? CLOSE_MS);
       await gone;
       clearTimeout(timer);
     }
@@ -372,6 +375,7 @@ class ServeListener implements Listener {
       maxMessageBytes: this.#options.maxMessageBytes,
       maxQueuedBytes: this.#options.maxQueuedBytes,
       silenceMs: this.#silenceMs,
+      closeMs: this.#options.closeMs,
       cut: (reason) => this.#options.onCut?.(address, reason),
       ended: () => this.#remove(connection),
     });

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { DRAINED_BYTES, SEND_AHEAD_BYTES } from "../ports/connection.ts";
 import { SERVE_SKIPS, testConnection } from "../../tests/contracts/connection_contract.ts";
-import { eventually, RecordedLine } from "../../tests/contracts/connection_setup.ts";
+import { RecordedLine } from "../../tests/contracts/connection_setup.ts";
 import { listenServe, ServeConnection } from "./serve_listener.ts";
+import { until } from "../../tests/fakes/until.ts";
 
 Deno.test("no more than SEND_AHEAD_BYTES and one message are handed to Deno", async () => {
   const { socket, line } = setup();
@@ -25,10 +26,10 @@ Deno.test("what waits follows as the socket empties, and drained comes once at t
     assert.equal(line.drains, 0);
     const before = socket.sent.length;
     socket.bufferedAmount = 0;
-    await eventually(() => socket.sent.length > before, "more is handed over");
+    await until(() => socket.sent.length > before, "more is handed over");
   }
   socket.bufferedAmount = DRAINED_BYTES;
-  await eventually(() => line.drains === 1, "drained is reported");
+  await until(() => line.drains === 1, "drained is reported");
 
   assert.deepEqual(socket.sent, texts);
   line.connection.send("on it goes");
@@ -42,7 +43,7 @@ Deno.test("nothing overtakes what waits, also when the socket has emptied meanwh
 
   socket.bufferedAmount = 0;
   line.connection.send("second");
-  await eventually(() => line.drains === 1, "all is handed over");
+  await until(() => line.drains === 1, "all is handed over");
 
   assert.deepEqual(socket.sent.slice(1), ["first to wait", "second"]);
 });
@@ -56,11 +57,11 @@ Deno.test("bytes that have to wait are copied", async () => {
   line.connection.sendBinary(bytes);
   bytes.fill(0);
   socket.bufferedAmount = 0;
-  await eventually(() => socket.sent.length === 2, "both are handed over");
+  await until(() => socket.sent.length === 2, "both are handed over");
 
   assert.deepEqual(socket.sent[1], Uint8Array.of(1, 2));
   socket.bufferedAmount = 0;
-  await eventually(() => line.drains === 1, "nothing is left to do");
+  await until(() => line.drains === 1, "nothing is left to do");
 });
 
 Deno.test("a line whose queue passes its bound reports its end, without the peer", async () => {
@@ -148,6 +149,7 @@ function setup({ maxQueuedBytes = 1 << 30, silenceMs = 60_000 }: Setup = {}) {
     maxMessageBytes: 1 << 26,
     maxQueuedBytes,
     silenceMs,
+    closeMs: 50,
     cut: (reason) => void cuts.push(reason),
     ended: () => void gone++,
   });

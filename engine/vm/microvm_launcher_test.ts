@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeGuest } from "../../tests/fakes/fake_guest.ts";
-import { until } from "../../tests/contracts/launcher_contract.ts";
 import type { Containment, Ended, LaunchSpec } from "../ports/launcher.ts";
 import type { VmHost } from "./machine/host_tools.ts";
 import {
@@ -11,6 +10,7 @@ import {
   type MicroVmOptions,
   RunFolders,
 } from "./microvm_launcher.ts";
+import { until } from "../../tests/fakes/until.ts";
 
 const HOST: VmHost = {
   image: { version: "6.1.0", kernel: "/cache/vmlinux", initrd: "/cache/initrd.gz" },

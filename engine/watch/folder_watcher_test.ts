@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { until } from "../../tests/contracts/launcher_contract.ts";
 import { FolderWatcher, type Watched } from "./folder_watcher.ts";
 import { runChunked } from "./source_scan.ts";
+import { until } from "../../tests/fakes/until.ts";
 
 async function setup(watch?: typeof Deno.watchFs) {
   const directory = await Deno.realPath(await Deno.makeTempDir());

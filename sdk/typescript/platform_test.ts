@@ -133,6 +133,6 @@ Deno.test("wallTime() follows a clock that somebody sets", () => {
   Date.now = now;
   const back = wallTime();
 
-  assert.ok(Math.abs(set - real - 3_600_000) < 1_000);
-  assert.ok(Math.abs(back - real) < 1_000);
+  assert.ok(Math.abs(set - real - 3_600_000) < 60_000);
+  assert.ok(Math.abs(back - real) < 60_000);
 });

@@ -9,9 +9,10 @@
  * @module
  */
 import { InvocationError } from "../../mod.ts";
-import { EngineProcess, eventually } from "../fakes/engine_process.ts";
+import { EngineProcess } from "../fakes/engine_process.ts";
 import { vmHere } from "../fakes/vm_host.ts";
 import { median, table } from "./figures.ts";
+import { until } from "../fakes/until.ts";
 
 const ROUNDS = Number(Deno.args[0] ?? 3);
 /** A machine that is kept for its worker is gone after this. */
@@ -103,7 +104,7 @@ async function reload(
   const source = await Deno.readTextFile(path);
   const began = performance.now();
   await Deno.writeTextFile(path, edit(source, version));
-  await eventually(async () => {
+  await until(async () => {
     try {
       const answer = await worker.trigger<object, { v?: number }>({
         function_id: example.function_id,

@@ -6,6 +6,7 @@
  */
 import assert from "node:assert/strict";
 import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { until } from "../fakes/until.ts";
 import { proveOnWire } from "../fakes/wire_engine.ts";
 
 interface FunctionList {
@@ -306,10 +307,10 @@ proveOnWire("payload check turned off", {
 
 /** Calls until the answer says that nobody is there. */
 async function untilGone(call: () => Promise<JsonObject>): Promise<unknown> {
-  for (let i = 0; i < 100; i++) {
-    const { error } = await call();
-    const { code } = (error ?? {}) as { code?: string };
-    if (code === "function_not_found") return error;
-  }
-  return "it never went";
+  let error: unknown;
+  await until(async () => {
+    ({ error } = await call());
+    return ((error ?? {}) as { code?: string }).code === "function_not_found";
+  });
+  return error;
 }

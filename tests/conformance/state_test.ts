@@ -5,6 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { until } from "../fakes/until.ts";
 import type { WireClient } from "../fakes/wire_client.ts";
 import { proveOnWire } from "../fakes/wire_engine.ts";
 
@@ -113,16 +114,16 @@ proveOnWire("state", {
     const line = await open();
     const scope = "expiry";
     for (const key of ["short", "updated", "set"]) {
-      await line.value("state::set", { scope, key, value: {}, ttl_ms: 300 });
+      await line.value("state::set", { scope, key, value: {}, ttl_ms: 1_500 });
     }
     await line.value("state::update", { scope, key: "updated", ops: [] });
     await line.value("state::set", { scope, key: "set", value: "stays" });
 
     let left: Json[] = [];
-    const limit = Date.now() + 5_000;
-    while (left.length !== 1 && Date.now() < limit) {
+    await until(async () => {
       left = await line.value("state::list", { scope });
-    }
+      return left.length === 1;
+    });
 
     assert.deepEqual(left, ["stays"]);
     for (const name of ["get", "entry", "delete"]) {

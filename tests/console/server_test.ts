@@ -8,8 +8,9 @@ import type { Json, JsonObject } from "../../mod.ts";
 import type { ConsoleMessage } from "../../workers/console/wire.ts";
 import { ConsoleWorld } from "./console_browser.ts";
 import { ConsoleClient, tokenIn } from "./console_client.ts";
-import { EngineProcess, eventually } from "../fakes/engine_process.ts";
+import { EngineProcess } from "../fakes/engine_process.ts";
 import { OP, RawWsClient } from "../fakes/raw_ws_client.ts";
+import { until } from "../fakes/until.ts";
 
 const WORKER = `import { registerWorker } from "engine-sdk";
 const worker = registerWorker();
@@ -63,9 +64,9 @@ Deno.test("a page sees functions of workers come and go while it looks", async (
   const math = await world.connect("math");
   math.registerFunction("math::add", () => 3);
   math.registerFunction("math::sub", () => 1);
-  await eventually(() => ids().includes("math::add") && ids().includes("math::sub"));
+  await until(() => ids().includes("math::add") && ids().includes("math::sub"));
   await math.shutdown();
-  await eventually(() => !ids().includes("math::add"));
+  await until(() => !ids().includes("math::add"));
 
   await client.close();
 });
@@ -92,10 +93,10 @@ Deno.test("a page sees triggers come and go, but not those of its own console", 
     function_id: "shop::buy",
     config: { api_path: "/buy" },
   });
-  await eventually(() => itemsOf(client, 1, ["id"]).length === 1);
+  await until(() => itemsOf(client, 1, ["id"]).length === 1);
   assert.equal(itemsOf(client, 1, ["id"])[0]!.function_id, "shop::buy");
   trigger.unregister();
-  await eventually(() => itemsOf(client, 1, ["id"]).length === 0);
+  await until(() => itemsOf(client, 1, ["id"]).length === 0);
 
   await client.close();
 });
@@ -116,7 +117,7 @@ Deno.test("a page tries an HTTP trigger, and is shown the answer as it came", as
     function_id: "shop::order",
     config: { api_path: "/orders/:id", http_method: "POST" },
   });
-  await eventually(async () => {
+  await until(async () => {
     const answer = await fetch(`${world.httpUrl}/orders/1`, { method: "POST" });
     await answer.body?.cancel();
     return answer.status === 201;
@@ -152,16 +153,16 @@ Deno.test("a page of the engine's user restarts a worker and sees it go and come
   });
   const shop = (): JsonObject | undefined =>
     itemsOf(client, 1, ["name"]).find(({ name }) => name === "shop");
-  await eventually(() => shop()?.state === "ready");
+  await until(() => shop()?.state === "ready");
   const { pid, launch } = shop()!;
   const payload = { name: "shop" };
 
   client.say({ type: "call", id: 2, function_id: "engine::supervisor::restart", payload });
   await client.next("result", 2);
-  await eventually(() => shop()?.state === "ready" && shop()?.pid !== pid);
+  await until(() => shop()?.state === "ready" && shop()?.pid !== pid);
   assert.equal(shop()!.launch, Number(launch) + 1);
   client.say({ type: "call", id: 3, function_id: "engine::supervisor::stop", payload });
-  await eventually(() => shop()?.state === "stopped");
+  await until(() => shop()?.state === "stopped");
 
   await client.close();
 });
@@ -184,7 +185,7 @@ Deno.test("a page sees the configuration, and that it has been edited", async ()
   const edited = text.replace("engine:\n", "engine:\n  invocation_timeout_ms: 1234\n");
   await Deno.writeTextFile(`${world.directory}/config.yaml`, edited);
 
-  await eventually(() => level()?.value === 1234);
+  await until(() => level()?.value === 1234);
   assert.deepEqual([level()!.source, level()!.line], ["file", 2]);
   await client.close();
 });
@@ -218,7 +219,7 @@ Deno.test("a page that does not read misses firings, and is told how many", asyn
     const payload = { scope: "s", key: "k", value: { n, pad: "x".repeat(200_000) } };
     await shop.trigger({ function_id: "state::set", payload });
   };
-  await eventually(async () => {
+  await until(async () => {
     const types = await world.call("engine::registered-triggers::list", {
       include_internal: true,
     }) as { registered_triggers: { trigger_type: string }[] };

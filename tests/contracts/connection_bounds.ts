@@ -5,8 +5,9 @@
  */
 import assert from "node:assert/strict";
 import { DRAINED_BYTES, SEND_AHEAD_BYTES } from "../../engine/ports/connection.ts";
-import { bytes, type Claim, eventually, Port } from "./connection_setup.ts";
+import { bytes, type Claim, Port } from "./connection_setup.ts";
 import { OP, type RawWsClient } from "../fakes/raw_ws_client.ts";
+import { until } from "../fakes/until.ts";
 
 const MIB = 1024 * 1024;
 
@@ -81,8 +82,8 @@ export const BOUND_CLAIMS: readonly Claim[] = [
       assert.equal(line.drains, 0);
       for (let i = 0; i < count; i++) assert.equal((await client.next())?.payload.length, MIB);
 
-      await eventually(() => connection.queuedBytes === 0, "all has left");
-      await eventually(() => line.drains > 0, "drained is reported");
+      await until(() => connection.queuedBytes === 0, "all has left");
+      await until(() => line.drains > 0, "drained is reported");
       assert.equal(line.drains, 1);
     },
   },
@@ -195,7 +196,7 @@ export const BOUND_CLAIMS: readonly Claim[] = [
   {
     name: "a peer that answers pings may be silent for long",
     async run(carrier) {
-      await using port = new Port(carrier, { silenceMs: 1_000 });
+      await using port = new Port(carrier, { silenceMs: 2_000 });
       const { client, line } = await port.open();
 
       for (let i = 0; i < 4; i++) {
@@ -219,7 +220,7 @@ export const BOUND_CLAIMS: readonly Claim[] = [
       assert.deepEqual(line.texts, []);
       line.connection.resume();
 
-      await eventually(() => line.texts.length === 1, "the message is there");
+      await until(() => line.texts.length === 1, "the message is there");
     },
   },
 ];

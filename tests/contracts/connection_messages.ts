@@ -6,7 +6,8 @@
 import assert from "node:assert/strict";
 import type { AnswerPage, Connection } from "../../engine/ports/connection.ts";
 import { encodeFrame, OP } from "../fakes/raw_ws_client.ts";
-import { bytes, type Carrier, type Claim, eventually, Port } from "./connection_setup.ts";
+import { bytes, type Carrier, type Claim, Port } from "./connection_setup.ts";
+import { until } from "../fakes/until.ts";
 
 const MIB = 1024 * 1024;
 /** Around every border of the framing, and text beyond ASCII. */
@@ -25,7 +26,7 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
 
       for (const text of TEXTS) await client.text(text);
 
-      await eventually(() => line.texts.length === TEXTS.length, "all texts are there");
+      await until(() => line.texts.length === TEXTS.length, "all texts are there");
       assert.deepEqual(line.texts, TEXTS);
     },
   },
@@ -76,7 +77,7 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
 
       assert.deepEqual(await client.next(), { opcode: OP.binary, fin: true, payload: kept });
       assert.equal((await client.next())?.payload.length, 0);
-      await eventually(() => line.binaries.length === 1, "the binary message is there");
+      await until(() => line.binaries.length === 1, "the binary message is there");
       assert.deepEqual(line.binaries[0], kept);
     },
   },
@@ -89,7 +90,7 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
       const { client, line } = await port.open({ behind });
       await client.text("second");
 
-      await eventually(() => line.texts.length === 2, "both are there");
+      await until(() => line.texts.length === 2, "both are there");
       assert.deepEqual(line.texts, ["first", "second"]);
     },
   },
@@ -126,7 +127,7 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
         fin: true,
         payload: bytes("still there?"),
       });
-      await eventually(() => line.texts.length === 1, "the message is whole");
+      await until(() => line.texts.length === 1, "the message is whole");
       assert.deepEqual(line.texts, ["grün"]);
     },
   },
@@ -164,7 +165,7 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
       await client.frame(OP.pong, bytes("hello"));
       await client.text("after");
 
-      await eventually(() => line.texts.length > 0, "the text is there");
+      await until(() => line.texts.length > 0, "the text is there");
       assert.deepEqual(line.texts, ["after"]);
       assert.deepEqual(line.binaries, []);
     },
@@ -184,7 +185,7 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
       });
       await client.write(message.subarray(8));
 
-      await eventually(() => line.texts.length === 1, "the message is whole");
+      await until(() => line.texts.length === 1, "the message is whole");
     },
   },
   {
@@ -203,7 +204,7 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
 
       await port.ask(shape);
       await port.ask(shape);
-      await eventually(() => ids.size === 2, "both lines are open");
+      await until(() => ids.size === 2, "both lines are open");
 
       assert.deepEqual(seen, Array(2).fill("/otel b c 7 127.0.0.1"));
     },
@@ -219,7 +220,7 @@ async function passLarge(carrier: Carrier, size: number, frames: number): Promis
   for (let i = 0; i < frames; i++) {
     await client.frame(i === 0 ? OP.text : OP.more, part, { fin: i === frames - 1 });
   }
-  await eventually(() => line.texts.length === 1, "the message is whole");
+  await until(() => line.texts.length === 1, "the message is whole");
   const message = line.texts[0]!;
   line.connection.send(message);
   const echoed = await client.next();

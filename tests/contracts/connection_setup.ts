@@ -13,6 +13,7 @@ import type {
   ListenOptions,
 } from "../../engine/ports/connection.ts";
 import { dial, type Dialled, RawWsClient, type UpgradeShape } from "../fakes/raw_ws_client.ts";
+import { until } from "../fakes/until.ts";
 
 /** One thing that a listener and its lines hold. */
 export interface Claim {
@@ -28,8 +29,6 @@ export interface Carrier {
   readonly ca?: string;
 }
 
-/** Longest wait for something that has to happen. */
-const PATIENCE_MS = 20_000;
 /** Keeps a byte order mark, which is part of a message as any other character. */
 const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -75,7 +74,7 @@ export class RecordedLine implements ConnectionEvents {
 
   /** How the line ended, once it has. */
   async end(): Promise<{ code: number; reason: string }> {
-    await eventually(() => this.closings.length > 0, "the line is closed");
+    await until(() => this.closings.length > 0, "the line is closed");
     return this.closings[0]!;
   }
 }
@@ -145,7 +144,7 @@ export class Port implements AsyncDisposable {
     const before = this.lines.length;
     const client = await this.ask(shape);
     assert.equal(client.status, 101, client.head);
-    await eventually(() => this.lines.length > before, "the line is open");
+    await until(() => this.lines.length > before, "the line is open");
     return { client, line: this.lines[before]! };
   }
 
@@ -153,17 +152,8 @@ export class Port implements AsyncDisposable {
     for (const client of this.clients) client.destroy();
     await this.listener.close();
     const ended = () => this.lines.every((line) => line.closings.length > 0);
-    await eventually(ended, "every line has reported its end");
+    await until(ended, "every line has reported its end");
     for (const line of this.lines) assert.equal(line.closings.length, 1, "closed comes once");
-  }
-}
-
-/** Waits until something holds, for as long as a loaded machine may need. */
-export async function eventually(holds: () => boolean, what: string): Promise<void> {
-  const end = performance.now() + PATIENCE_MS;
-  while (!holds()) {
-    assert.ok(performance.now() < end, `waited in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
   }
 }
 

@@ -9,6 +9,7 @@
 import assert from "node:assert/strict";
 import { OUTPUT_LINE_CHARS_MAX } from "../../engine/process/output.ts";
 import type { Launcher, LaunchSpec, OutputLine, Running } from "../../engine/ports/launcher.ts";
+import { PATIENCE_MS, until } from "../fakes/until.ts";
 
 /** A launcher that a test may use, and a directory that its programs see. */
 export interface LauncherUnderTest extends AsyncDisposable {
@@ -36,8 +37,6 @@ interface Started {
   /** Resolves when a line with this text has come. */
   printed(text: string): Promise<void>;
 }
-
-const PATIENCE_MS = 20_000;
 
 /** Registers the suite for one implementation. */
 export function testLauncher(
@@ -292,13 +291,4 @@ function textsOf(lines: readonly OutputLine[], stream: OutputLine["stream"]): st
 export async function isProgram(pid: number, name: string): Promise<boolean> {
   const stat = await Deno.readTextFile(`/proc/${pid}/stat`).catch(() => "");
   return stat.includes(`(${name})`) && !/\) [ZX] /.test(stat);
-}
-
-/** Polls until something holds; fails after a generous time. */
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const limit = performance.now() + PATIENCE_MS;
-  while (!await holds()) {
-    assert.ok(performance.now() < limit, "what was waited for did not come");
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }

@@ -4,7 +4,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { EngineProcess, eventually, isAlive } from "../fakes/engine_process.ts";
+import { EngineProcess, isAlive } from "../fakes/engine_process.ts";
+import { until } from "../fakes/until.ts";
 
 const MAIN = new URL("../../cli/main.ts", import.meta.url).pathname;
 
@@ -142,7 +143,7 @@ Deno.test("a worker's life: add, call, look, stop, start, remove", async (t) => 
   });
 
   await t.step("worker logs shows what it printed", async () => {
-    await eventually(async () => {
+    await until(async () => {
       const { stdout } = await engine.command("worker", "logs", "greeter", "--tail", "50");
       return stdout.includes("greeting") && stdout.includes("Ann");
     });
@@ -185,9 +186,12 @@ Deno.test("worker logs -f goes on until it is interrupted, and ends with 0", asy
     env: { ENGINE_URL: engine.url },
     stdin: "null",
     stdout: "piped",
-    stderr: "piped",
+    stderr: "null",
   }).spawn();
-  const ended = child.output();
+  let stdout = "";
+  const reading = (async () => {
+    for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) stdout += text;
+  })();
   let calls = 0;
   await using worker = engine.connect();
   const timer = setInterval(() => {
@@ -195,11 +199,11 @@ Deno.test("worker logs -f goes on until it is interrupted, and ends with 0", asy
     worker.trigger({ function_id: "greet::hello", payload }).catch(() => {});
   }, 50);
 
-  // It has to be there before it can be interrupted; a second of calls shows that it is.
-  await eventually(() => calls > 40);
+  await until(() => (stdout.match(/number \d+\n/g) ?? []).length > 5);
   clearInterval(timer);
   child.kill("SIGINT");
-  const { code, stdout } = resultOf(await ended);
+  const { code } = await child.status;
+  await reading;
 
   assert.equal(code, 0);
   const seen = [...stdout.matchAll(/number (\d+)$/gm)].map((match) => Number(match[1]));
@@ -287,7 +291,7 @@ Deno.test("engine without config.yaml says so, serves, and ends on SIGTERM", asy
     for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) stdout += text;
   })();
 
-  await eventually(() => /^workers +ws:\/\/127\.0\.0\.1:\d+$/m.test(stdout), () => stdout);
+  await until(() => /^workers +ws:\/\/127\.0\.0\.1:\d+$/m.test(stdout), () => stdout);
   child.kill("SIGTERM");
   const { code } = await child.status;
   await reading;

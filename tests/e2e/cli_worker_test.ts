@@ -5,7 +5,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { EngineProcess, eventually, isAlive } from "../fakes/engine_process.ts";
+import { EngineProcess, isAlive } from "../fakes/engine_process.ts";
+import { until } from "../fakes/until.ts";
 
 const MAIN = new URL("../../cli/main.ts", import.meta.url).pathname;
 
@@ -95,7 +96,7 @@ Deno.test("a worker that never registers: exit 3 at --timeout, and the engine go
 Deno.test("Ctrl-C ends worker add with 130; the worker goes on and can be added again", async () => {
   await using engine = await setup("mute");
   const adding = spawn(engine, "worker", "add", "./workers/mute", "--isolation", "process");
-  await eventually(() => adding.printed().includes("starting"), adding.printed);
+  await until(() => adding.printed().includes("starting"), adding.printed);
 
   adding.interrupt();
 
@@ -180,11 +181,11 @@ Deno.test("worker exec passes on bytes, exit codes and signals", async (t) => {
       "-c",
       "echo pid=$$; exec sleep 600",
     );
-    await eventually(() => /pid=\d+\n/.test(running.printed()), running.printed);
+    await until(() => /pid=\d+\n/.test(running.printed()), running.printed);
     running.interrupt();
     assert.equal(await running.ended, 130);
     const pid = Number(/pid=(\d+)/.exec(running.printed())![1]);
-    await eventually(() => !isAlive(pid));
+    await until(() => !isAlive(pid));
   });
 });
 

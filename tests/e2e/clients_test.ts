@@ -11,11 +11,12 @@ import assert from "node:assert/strict";
 import WebSocketOfWs from "ws";
 import { listenRaw } from "../../engine/transport/raw_listener.ts";
 import type { Json } from "../../mod.ts";
-import { eventually, Port } from "../contracts/connection_setup.ts";
+import { Port } from "../contracts/connection_setup.ts";
 import { chromiumHere } from "../console/console_browser.ts";
 import { HeadlessBrowser } from "../console/headless_browser.ts";
 import { findNode } from "../fakes/node_program.ts";
 import { findPython, PYTHON_ENV } from "../fakes/python_program.ts";
+import { until } from "../fakes/until.ts";
 
 const hasNode = await findNode("part of tests/e2e/clients_test.ts");
 const hasPython = await findPython("part of tests/e2e/clients_test.ts");
@@ -103,7 +104,7 @@ class EchoPort implements AsyncDisposable {
   async check(seen: Json): Promise<void> {
     assert.deepEqual(seen, SEEN);
     const isOver = (): boolean => this.ends.every((ends) => ends.length > 0);
-    await eventually(isOver, "both lines are over at this end, too");
+    await until(isOver, "both lines are over at this end, too");
     assert.deepEqual(this.ends, SEEN.map(({ code, reason }) => [{ code, reason }]));
     assert.deepEqual(this.port.cuts, []);
   }
@@ -165,9 +166,9 @@ Deno.test("the npm package ws talks with the raw listener, in fragments and with
     socket.send(part, { fin: i === 3 });
     if (i === 1) socket.ping("amid");
   }
-  await eventually(() => heard.length === 2, "the first two are back");
+  await until(() => heard.length === 2, "the first two are back");
   for (let i = 0; i < 300; i++) socket.send(new Uint8Array(1_000), { fin: i === 299 });
-  await eventually(() => heard.length === 3, "the large one is back");
+  await until(() => heard.length === 3, "the large one is back");
   const closed = new Promise((resolve) =>
     socket.once("close", (code: number, reason: Uint8Array) => resolve(`${code} ${reason}`))
   );

@@ -2,7 +2,7 @@
  * No message waits for the peer's delayed acknowledgement, whatever its size.
  *
  * A socket that leaves Nagle's algorithm on holds messages of 1 to 64 KiB back for 40 ms. The bound
- * is far above what a round trip takes (below 1 ms) and far below that.
+ * is far above what a round trip takes (below 1 ms, some on a busy machine) and far below that.
  *
  * @module
  */
@@ -15,9 +15,9 @@ import { encodeFrame, OP, RawWsClient } from "../fakes/raw_ws_client.ts";
 import { serveSockets, type SocketServer } from "../fakes/socket_server.ts";
 
 const SIZES = [100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 65_536, 100_000];
-const MEDIAN_MS_MAX = 5;
+const MEDIAN_MS_MAX = 20;
 /** A machine that is busy with something else gets another chance; a stall is there every time. */
-const ATTEMPTS = 5;
+const ATTEMPTS = 10;
 const hasNode = await findNode("half of tests/e2e/no_stall_test.ts");
 
 /** Measures with the worker at hand; the same text runs in Deno and in Node. */

@@ -5,15 +5,17 @@
  */
 import assert from "node:assert/strict";
 import type { Json, Worker } from "../../mod.ts";
-import { EngineProcess, eventually } from "../fakes/engine_process.ts";
+import { EngineProcess } from "../fakes/engine_process.ts";
 import { findPython, PYTHON_ENV } from "../fakes/python_program.ts";
+import { until } from "../fakes/until.ts";
 
 const WORKER = `
-import asyncio, sys, time
+import asyncio, sys, threading
 from engine_sdk import EngineError, InitOptions, Logger, TriggerAction, register_worker
 
 worker = register_worker(options=InitOptions(worker_name="python-worker"))
 cancelled, fired, watched = [], [], []
+meeting = threading.Barrier(3)
 
 def raises(payload):
     raise EngineError("sold_out", "Only 2 left", {"left": 2})
@@ -53,7 +55,6 @@ class Watch:
         watched.remove(trigger.id)
 
 functions = {
-    "py::echo": lambda payload: payload,
     "py::none": lambda payload: None,
     "py::nan": lambda payload: float("nan"),
     "py::bug": lambda payload: payload["missing"],
@@ -67,7 +68,8 @@ functions = {
     "py::fired": lambda payload: fired,
     "py::watched": lambda payload: watched,
     "py::note": fired.append,
-    "py::busy": lambda payload: time.sleep(0.3),
+    "py::meet": lambda payload: meeting.wait(60) >= 0,
+    "py::echo": lambda payload: payload,  # The last: once it answers, all are registered.
 }
 worker.register_trigger_type({"id": "py-watch", "description": "Watches a directory"}, Watch())
 schema = {"type": "object", "required": ["n"], "properties": {"n": {"type": "number"}}}
@@ -109,7 +111,7 @@ async function setup(): Promise<
     await child.stdout.cancel();
   });
   const worker = stack.use(engine.connect());
-  await eventually(async () => {
+  await until(async () => {
     return await worker.trigger({ function_id: "py::echo", payload: 1 }) === 1;
   }, () => engine.stderr);
   return { engine, worker, child, [Symbol.asyncDispose]: () => stack.disposeAsync() };
@@ -170,12 +172,10 @@ Deno.test(
 Deno.test({ ignore, name: "Python: sync handlers run side by side" }, async () => {
   await using side = await setup();
 
-  const began = performance.now();
-  const calls = Array.from({ length: 20 }, () => side.worker.trigger({ function_id: "py::busy" }));
-  await Promise.all(calls);
+  // Each handler waits for the other ones.
+  const calls = [1, 2, 3].map(() => side.worker.trigger({ function_id: "py::meet" }));
 
-  const elapsed = performance.now() - began;
-  assert.ok(elapsed < 20 * 300, `20 calls of 300 ms took ${elapsed} ms`);
+  assert.deepEqual(await Promise.all(calls), [true, true, true]);
 });
 
 Deno.test(
@@ -193,7 +193,7 @@ Deno.test(
     });
 
     await assert.rejects(call, { code: "cancelled" });
-    await eventually(async () => {
+    await until(async () => {
       const reasons = await side.worker.trigger({ function_id: "py::cancelled" });
       return Array.isArray(reasons) && reasons[0] === "user left";
     });
@@ -205,12 +205,12 @@ Deno.test({ ignore, name: "Python: a handler knows its deadline and its metadata
 
   const told = await side.worker.trigger({
     function_id: "py::left",
-    timeout_ms: 5_000,
+    timeout_ms: 60_000,
     metadata: { tenant: "a" },
   });
 
   assert.ok(Array.isArray(told));
-  assert.ok(Number(told[0]) > 0 && Number(told[0]) <= 5_000, String(told[0]));
+  assert.ok(Number(told[0]) > 0 && Number(told[0]) <= 60_000, String(told[0]));
   assert.deepEqual(told[2], { tenant: "a" });
   await assert.rejects(side.worker.trigger({ function_id: "py::slow", timeout_ms: 50 }), {
     code: "timeout",
@@ -225,13 +225,13 @@ Deno.test({ ignore, name: "Python: a trigger type it provides calls a function" 
   const trigger = side.worker.registerTrigger({ ...target, config: { directory: "inbox" } });
   side.worker.registerTrigger({ ...target, config: { bad: true } });
 
-  await eventually(async () => {
+  await until(async () => {
     const fired = await side.worker.trigger({ function_id: "py::fired" });
     return JSON.stringify(fired) === '[{"saw":"inbox"}]';
   });
   assert.deepEqual(await watched(), [trigger.id]);
   trigger.unregister();
-  await eventually(async () => (await watched()).length === 0);
+  await until(async () => (await watched()).length === 0);
 });
 
 Deno.test({ ignore, name: "Python: a worker finds a killed engine again" }, async () => {
@@ -240,7 +240,7 @@ Deno.test({ ignore, name: "Python: a worker finds a killed engine again" }, asyn
   await side.engine.kill("SIGKILL");
   await side.engine.start();
 
-  await eventually(async () => {
+  await until(async () => {
     const request = { function_id: "py::echo", payload: "back", timeout_ms: 2_000 };
     return await side.worker.trigger(request) === "back";
   });

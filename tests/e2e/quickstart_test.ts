@@ -5,8 +5,9 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { eventually, isAlive } from "../fakes/engine_process.ts";
+import { isAlive } from "../fakes/engine_process.ts";
 import { checkQuickstart, quickstart } from "../fakes/quickstart_program.ts";
+import { until } from "../fakes/until.ts";
 
 /** Removes the temporary directory of a run that left its project. */
 async function removeProject(text: string): Promise<void> {
@@ -26,13 +27,13 @@ Deno.test("the quickstart with --keep stays until Ctrl-C, and then leaves no pro
   })();
   const errors = new Response(child.stderr).text();
 
-  await eventually(() => text.includes("Ctrl-C ends it") && /http +http:/.test(text), () => text);
+  await until(() => text.includes("Ctrl-C ends it") && /http +http:/.test(text), () => text);
   const pids = [...text.matchAll(/pid (\d+)/g)].map((match) => Number(match[1]));
   assert.ok(pids.some(isAlive));
   // A terminal sends Ctrl-C to the engine too, which may be gone before anybody asks it.
   const engine = [...text.matchAll(/^ +engine \S+, pid (\d+)$/gm)].at(-1)![1]!;
   Deno.kill(Number(engine), "SIGINT");
-  await eventually(() => !isAlive(Number(engine)), () => text);
+  await until(() => !isAlive(Number(engine)), () => text);
   child.kill("SIGINT");
   const { code } = await child.status;
   await reading;
@@ -50,7 +51,7 @@ Deno.test("the quickstart that is interrupted on its way leaves no process eithe
   })();
   const errors = new Response(child.stderr).text();
 
-  await eventually(() => text.includes("math-worker is ready"), () => text);
+  await until(() => text.includes("math-worker is ready"), () => text);
   child.kill("SIGINT");
   const { code } = await child.status;
   await reading;

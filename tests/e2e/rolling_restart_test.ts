@@ -8,7 +8,8 @@
 import assert from "node:assert/strict";
 import type { Json, Worker } from "../../mod.ts";
 import type { WorkerStatus } from "../../engine/mod.ts";
-import { EngineProcess, eventually } from "../fakes/engine_process.ts";
+import { EngineProcess } from "../fakes/engine_process.ts";
+import { until } from "../fakes/until.ts";
 
 /** Each call takes a moment, so that some run whenever a replica is stopped. */
 const source = (version: number): string => `
@@ -39,7 +40,7 @@ async function setup(replicas: number) {
   const status = (): Promise<WorkerStatus> => statusOf(worker);
   const areReady = async (): Promise<boolean> =>
     (await status()).replicas.every(({ state }) => state === "ready");
-  await eventually(areReady, () => engine.stderr);
+  await until(areReady, () => engine.stderr);
   const end = async (): Promise<void> => {
     await worker.shutdown();
     await engine[Symbol.asyncDispose]();
@@ -110,7 +111,7 @@ async function rolled(
   before: readonly (number | null)[],
 ): Promise<Set<string>> {
   const states = new Set<string>();
-  await eventually(async () => {
+  await until(async () => {
     const { state, replicas } = await there.status();
     states.add(state);
     return replicas.every(({ state, pid }) => state === "ready" && !before.includes(pid));
@@ -140,11 +141,11 @@ Deno.test("a single worker is edited under 100 calls/s, and none fails", async (
   await using there = await setup(1);
   const before = (await there.status()).replicas.map(({ pid }) => pid);
   const load = new Load(there.worker, 100);
-  await eventually(() => load.answers.length > 50);
+  await until(() => load.answers.length > 50);
 
   const saved = performance.now();
   await there.write(2);
-  await eventually(() => load.answers.some(({ version }) => version === 2));
+  await until(() => load.answers.some(({ version }) => version === 2));
   const took = performance.now() - saved;
   await rolled(there, before);
   await load.end();
@@ -152,7 +153,7 @@ Deno.test("a single worker is edited under 100 calls/s, and none fails", async (
   assert.deepEqual(load.failures, []);
   assert.equal(load.answers.length, load.sent);
   assert.equal(load.answers.at(-1)!.version, 2);
-  assert.ok(took < 10_000, `the new version answered ${took} ms after it was saved`);
+  assert.ok(took < 30_000, `the new version answered ${took} ms after it was saved`);
 });
 
 Deno.test("an edit that does not run leaves two of three replicas as they were, and no call fails", async () => {
@@ -161,7 +162,7 @@ Deno.test("an edit that does not run leaves two of three replicas as they were, 
   const load = new Load(there.worker, 100);
 
   await there.engine.write("workers/echo/main.ts", "throw new Error('broken edit');");
-  await eventually(async () => (await there.status()).replicas[0]!.state === "failed");
+  await until(async () => (await there.status()).replicas[0]!.state === "failed");
   const { state, reason, tail, replicas } = await there.status();
 
   assert.equal(state, "ready");

@@ -8,7 +8,8 @@
  */
 import assert from "node:assert/strict";
 import type { Worker } from "../../mod.ts";
-import { EngineProcess, eventually } from "../fakes/engine_process.ts";
+import { EngineProcess } from "../fakes/engine_process.ts";
+import { until } from "../fakes/until.ts";
 
 const IN_FLIGHT = 1_024;
 /** The engine is killed when so many changes were acknowledged in a round. */
@@ -29,7 +30,7 @@ Deno.test("an engine killed with 1,024 changes in flight has all that it acknowl
   const written: Written = { acknowledged: zeros(), sent: zeros(), isOver: false };
 
   for (const enough of ROUNDS) {
-    await eventually(() => get(worker, 0).then(() => true), () => engine.stderr);
+    await until(() => get(worker, 0).then(() => true), () => engine.stderr);
     written.isOver = false;
     const ended = Promise.withResolvers<void>();
     let count = 0;
@@ -68,7 +69,7 @@ async function writeOn(
 
 async function check(engine: EngineProcess, worker: Worker, written: Written): Promise<void> {
   const { acknowledged, sent } = written;
-  await eventually(() => get(worker, 0).then(() => true), () => engine.stderr);
+  await until(() => get(worker, 0).then(() => true), () => engine.stderr);
   const stored = await Promise.all(sent.map((_, key) => get(worker, key)));
   for (const [key, value] of stored.entries()) {
     const about = `key ${key}: ${acknowledged[key]} acknowledged, ${

@@ -6,9 +6,10 @@
  */
 import assert from "node:assert/strict";
 import { Certificates, findOpenssl } from "../fakes/certificates.ts";
-import { type CommandResult, EngineProcess, eventually } from "../fakes/engine_process.ts";
+import { type CommandResult, EngineProcess } from "../fakes/engine_process.ts";
 import { findNode, NodeProgram } from "../fakes/node_program.ts";
 import { findPython, PYTHON_ENV } from "../fakes/python_program.ts";
+import { until } from "../fakes/until.ts";
 
 const ignore = !await findOpenssl("tests/e2e/tls_e2e_test.ts") ||
   !await findNode("tests/e2e/tls_e2e_test.ts") || !await findPython("tests/e2e/tls_e2e_test.ts");
@@ -78,7 +79,7 @@ for (const transport of ["raw", "deno-serve"] as const) {
       for (const name of ["deno", "node", "py"]) {
         const args = ["trigger", `${name}::echo`, "--payload", '{"size":"ü"}'];
         let last: CommandResult | undefined;
-        await eventually(async () => {
+        await until(async () => {
           last = await test.command(args, test.made.trusting());
           return last.code === 0;
         }, () => `${name}: ${last?.stderr}\n${test.engine.stderr}`);
@@ -132,8 +133,8 @@ Deno.test({
     assert.match(untrusted.stderr, /certificate there is not trusted here; .* DENO_CERT/);
     assert.match(plainly.stderr, /TLS may be spoken there; dial wss:\/\/ instead of ws:/);
     assert.match(tlsless.stderr, /no TLS is spoken there; dial ws:\/\/ instead of wss:/);
-    await eventually(() => test.engine.stderr.includes("the peer has to dial wss://"));
-    await eventually(() => plain.stderr.includes("the peer has to dial ws://"));
+    await until(() => test.engine.stderr.includes("the peer has to dial wss://"));
+    await until(() => plain.stderr.includes("the peer has to dial ws://"));
   },
 });
 
@@ -208,6 +209,6 @@ Deno.test({
     await test.engine.kill("SIGTERM");
     await test.engine.start();
 
-    await eventually(() => test.engine.stderr.includes("the certificate has to be renewed"));
+    await until(() => test.engine.stderr.includes("the certificate has to be renewed"));
   },
 });

@@ -11,9 +11,9 @@ import type { ConnectionEvents } from "../../engine/ports/connection.ts";
 import { systemClock } from "../../engine/platform/system_clock.ts";
 import { addressOf, openWorkerPort, reachable, workerUrl } from "../../engine/worker_port.ts";
 import { defaultConfig } from "../../engine/config/config.ts";
-import { eventually } from "../contracts/connection_setup.ts";
 import { type LogLine, recordingLog } from "../fakes/fake_http.ts";
 import { OP, RawWsClient } from "../fakes/raw_ws_client.ts";
+import { until } from "../fakes/until.ts";
 
 const { engine } = defaultConfig("/p", []);
 
@@ -52,7 +52,7 @@ for (const transport of ["raw", "deno-serve"] as const) {
       headers: { [CONTROL_HEADER]: "k" },
     });
 
-    await eventually(() => it.peers.length === 2, "both are in");
+    await until(() => it.peers.length === 2, "both are in");
     const peer = { address: "127.0.0.1", launch_id: null, builtin: null };
     assert.deepEqual(it.peers, [{ ...peer, operator: false }, { ...peer, operator: true }]);
   });
@@ -63,7 +63,7 @@ for (const transport of ["raw", "deno-serve"] as const) {
     using client = await RawWsClient.connect(it.listener.port, { path: "/otel" });
     await client.frame(OP.binary, new TextEncoder().encode('LOGS{"resourceLogs":[]}'));
 
-    await eventually(() => it.frames.length > 0, "the frame is there");
+    await until(() => it.frames.length > 0, "the frame is there");
     assert.deepEqual(it.frames, ['LOGS{"resourceLogs":[]}']);
     assert.deepEqual(it.peers, []);
   });

@@ -4,10 +4,10 @@
  * @module
  */
 import { registerWorker, type Worker } from "../../mod.ts";
+import { until } from "./until.ts";
 
 /** The program as it lies in the sources, in words behind `deno`. */
 const SOURCES = ["run", "-A", "--quiet", new URL("../../cli/main.ts", import.meta.url).pathname];
-const START_LIMIT_MS = 60_000;
 
 /** What a command printed and how it ended. */
 export interface CommandResult {
@@ -71,7 +71,7 @@ export class EngineProcess implements AsyncDisposable {
       stderr: "piped",
     }).spawn();
     this.#output = this.#read(this.#child.stderr);
-    await eventually(async () => {
+    await until(async () => {
       (await Deno.connect({ hostname: "127.0.0.1", port: this.port })).close();
       return true;
     }, () => this.stderr);
@@ -122,26 +122,6 @@ export class EngineProcess implements AsyncDisposable {
   }
 }
 
-/** Asks until something holds; a throw counts as not yet. Fails after a minute. */
-export async function eventually(
-  holds: () => Promise<boolean> | boolean,
-  explain: () => string = () => "",
-  limitMs = START_LIMIT_MS,
-): Promise<void> {
-  const end = performance.now() + limitMs;
-  let last: unknown;
-  while (performance.now() < end) {
-    try {
-      if (await holds()) return;
-      last = undefined;
-    } catch (thrown) {
-      last = thrown;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error(`Not within ${limitMs} ms: ${holds}\n${explain()}`, { cause: last });
-}
-
 /** Whether a process lives. */
 export function isAlive(pid: number): boolean {
   try {
@@ -152,9 +132,15 @@ export function isAlive(pid: number): boolean {
   }
 }
 
+/** A port below those that the system gives to connections, so that none of them takes it. */
 function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr;
-  listener.close();
-  return port;
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    try {
+      Deno.listen({ hostname: "127.0.0.1", port }).close();
+      return port;
+    } catch {
+      // Another program uses it.
+    }
+  }
 }

@@ -20,10 +20,16 @@ export class FakeClock implements Clock {
   readonly #waiting: Waiting[] = [];
   readonly #epoch: number;
   #now = 0;
+  #asked = 0;
 
-  /** Makes one; `wall()` starts at `epoch`, milliseconds since 1970. */
+  /** `epoch`: start of `wall()`, in milliseconds since 1970. */
   constructor(epoch: number = Date.UTC(2025, 10, 21, 12)) {
     this.#epoch = epoch;
+  }
+
+  /** How often `after()` was called. */
+  get asked(): number {
+    return this.#asked;
   }
 
   /** Tasks that wait. */
@@ -46,6 +52,7 @@ export class FakeClock implements Clock {
   }
 
   after(ms: number, task: () => void): () => void {
+    this.#asked++;
     const entry = { due: this.#now + Math.max(0, ms), task };
     let at = this.#waiting.length;
     while (at > 0 && this.#waiting[at - 1]!.due > entry.due) at--;

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { PATIENCE_MS } from "./until.ts";
+
 /** One request as it came. */
 export interface Received {
   /** Such as `/v1/traces`. */
@@ -33,15 +35,15 @@ export class OtlpReceiver implements AsyncDisposable {
     return `http://127.0.0.1:${this.#server.addr.port}`;
   }
 
-  /** The first request for a path that fits; waits for it for 20 s. */
+  /** The first request for a path that fits; waits for it. */
   async next(path: string, fits: (text: string) => boolean = () => true): Promise<Received> {
-    const end = performance.now() + 20_000;
+    const end = performance.now() + PATIENCE_MS;
     for (;;) {
       const found = this.received.find((each) =>
         each.path === path && fits(new TextDecoder().decode(each.body))
       );
       if (found) return found;
-      if (performance.now() > end) throw new Error(`nothing fitting came for ${path} in 20 s`);
+      if (performance.now() > end) throw new Error(`nothing fitting came for ${path}`);
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#waiting.add(resolve);
       const timer = setTimeout(resolve, 1_000);

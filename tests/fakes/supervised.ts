@@ -13,6 +13,7 @@ import { FakeClock } from "./fake_clock.ts";
 import { FakeDirectory } from "./fake_directory.ts";
 import { FakeLauncher, type FakeProgram } from "./fake_launcher.ts";
 import { FakeTraffic } from "./fake_traffic.ts";
+import { PATIENCE_MS } from "./until.ts";
 
 const MANIFEST = "runtime: { kind: javascript, package_manager: npm }\nscripts: { start: run }\n";
 
@@ -94,7 +95,7 @@ function stepsOf(
   const { clock, launcher, directory, supervisor, watches } = there;
   const settle = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
   const patiently = async <Found>(look: () => Promise<Found | undefined>): Promise<Found> => {
-    for (let i = 0; i < 2_000; i++) {
+    for (const end = performance.now() + PATIENCE_MS; performance.now() < end;) {
       const found = await look();
       if (found !== undefined) return found;
       await settle();

@@ -8,9 +8,8 @@
  */
 import assert from "node:assert/strict";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { PATIENCE_MS } from "./until.ts";
 import { OP, RawWsClient, type UpgradeShape } from "./raw_ws_client.ts";
-
-const READ_LIMIT_MS = 15_000;
 
 /** A message as it came. */
 export interface Received {
@@ -155,7 +154,7 @@ export class WireClient implements AsyncDisposable {
 
   /** A message, a goodbye, or `undefined` at the end of the line. */
   async #next(): Promise<string | { code: number; reason: string } | undefined> {
-    const limit = setTimeout(() => this.raw.destroy(), READ_LIMIT_MS);
+    const limit = setTimeout(() => this.raw.destroy(), PATIENCE_MS);
     try {
       for (;;) {
         const frame = await this.raw.next();

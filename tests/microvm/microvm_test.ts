@@ -5,9 +5,9 @@
  */
 import assert from "node:assert/strict";
 import type { Containment } from "../../engine/ports/launcher.ts";
-import { until } from "../contracts/launcher_contract.ts";
 import { vmHere } from "../fakes/vm_host.ts";
 import { VmProject } from "../fakes/vm_machine.ts";
+import { until } from "../fakes/until.ts";
 
 const isRoot = Deno.uid() === 0;
 

@@ -11,6 +11,7 @@ import assert from "node:assert/strict";
 import { bytes, type Carrier, Port, type RecordedLine } from "../contracts/connection_setup.ts";
 import { encodeFrame, type FrameShape, OP, type RawWsClient } from "../fakes/raw_ws_client.ts";
 import { Random } from "../fakes/random.ts";
+import { PATIENCE_MS } from "../fakes/until.ts";
 
 /** A frame as the server sends it. */
 export interface Reply {
@@ -31,7 +32,6 @@ export interface Case {
 }
 
 /** A server that says nothing where it has to is found out by then. */
-const PATIENCE_MS = 20_000;
 const random = new Random(6455);
 
 /** One frame with a mask that no other has. */

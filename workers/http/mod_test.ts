@@ -13,6 +13,7 @@ import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { fakeHttp } from "../../tests/fakes/fake_http.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
+import { until } from "../../tests/fakes/until.ts";
 import { http } from "./mod.ts";
 
 Deno.test("Two triggers on one route: the newer serves, and the older when it has left", async () => {
@@ -330,14 +331,13 @@ Deno.test("engine-http ends while a request waits for a handler that returned no
   const ended = it.end();
   let response: Response | undefined;
   waiting.then((given) => response = given);
-  for (let i = 0; i < 1_000 && !response; i++) {
+  await until(() => {
     clock.tick(DRAIN_MS / 10);
-    await new Promise((go) => setTimeout(go, 5));
-  }
+    return response !== undefined;
+  });
 
-  assert.ok(response);
-  assert.equal(response.status, 503);
-  assert.equal((await response.json()).error.code, "invocation_stopped");
+  assert.equal(response!.status, 503);
+  assert.equal((await response!.json()).error.code, "invocation_stopped");
   await ended;
   await assert.rejects(fetch(`${it.url}/f`));
 });

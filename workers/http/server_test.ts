@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { DRAIN_MS } from "../kit/define.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { until } from "../../tests/fakes/until.ts";
 import { fakeHttp, json } from "../../tests/fakes/fake_http.ts";
 import { parseHttpConfig } from "./config.ts";
 import { FLUSH_MS, HttpListener, makeApp } from "./server.ts";
@@ -27,12 +28,6 @@ function setup(at = { host: "127.0.0.1", port: 0 }) {
     },
   });
   return { clock, waiting, heard, listener };
-}
-
-/** Waits for something that sockets bring about. */
-async function until(holds: () => boolean): Promise<void> {
-  for (let i = 0; i < 1_000 && !holds(); i++) await new Promise((go) => setTimeout(go, 5));
-  assert.ok(holds(), "did not come about in 5 s");
 }
 
 Deno.test("HttpListener says on which port it is", async () => {

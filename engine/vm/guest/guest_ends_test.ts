@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { vmHere } from "../../../tests/fakes/vm_host.ts";
-import { until } from "../../../tests/contracts/launcher_contract.ts";
 import { processStart } from "../../process/process_group.ts";
 import { Guest, type GuestOptions } from "./guest.ts";
+import { until } from "../../../tests/fakes/until.ts";
 
 const ignore = typeof vmHere === "string";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { until } from "../../../tests/contracts/launcher_contract.ts";
 import { isGroupAlive, processStart } from "../../process/process_group.ts";
 import { endReasonOf, Machine } from "./machine.ts";
+import { until } from "../../../tests/fakes/until.ts";
 
 const shell = (script: string) => Machine.start("math", ["/bin/sh", "-c", script]);
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { temporaryFolder } from "../../../tests/fakes/fake_kernel.ts";
 import { vmHere } from "../../../tests/fakes/vm_host.ts";
+import { until } from "../../../tests/fakes/until.ts";
 import { findProgram } from "../../process/programs.ts";
 import type { VmHost } from "./host_tools.ts";
 import { bootProbe, type ProbeRequest } from "./probe_boot.ts";
@@ -32,14 +33,6 @@ async function setup(script: string, more: Partial<ProbeRequest> = {}) {
     return (await Deno.stat(`/proc/${pid}`).catch(() => undefined)) !== undefined;
   };
   return { ...folder, request, isRunning, pidFile };
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 300; i++) {
-    if (await holds()) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  assert.fail("it did not come to hold within 30 s");
 }
 
 Deno.test({
