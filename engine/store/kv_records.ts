@@ -21,6 +21,7 @@ import {
   encodeRecord,
   type Head,
   joinParts,
+  type Known,
   makeEntry,
   partsFor,
   STORE_COMMIT_BYTES_MAX,
@@ -28,7 +29,6 @@ import {
   STORE_RECORD_BYTES_MAX,
 } from "./record.ts";
 import type { Entry, StoreKey } from "../ports/store.ts";
-import type { Known } from "./slots.ts";
 import { FILE_FORMAT, FILE_HEAD_KEY } from "./kv_file.ts";
 import { compareKeys, isBelow } from "./store_key.ts";
 

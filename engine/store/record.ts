@@ -33,6 +33,9 @@ const OVERHEAD_BYTES = 32;
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
+/** An entry, or `null` for a key that has none. */
+export type Known = Entry | null;
+
 /** A record that was read. */
 export interface Head {
   readonly version: number;

@@ -11,8 +11,9 @@
  *
  * @module
  */
-import type { Entry, StoreKey } from "../ports/store.ts";
+import type { StoreKey } from "../ports/store.ts";
 import { READ_KEYS_MAX } from "./kv_records.ts";
+import type { Known } from "./record.ts";
 import { keyId } from "./store_key.ts";
 
 /** Reads up to {@linkcode READ_KEYS_MAX} keys from disk. */
@@ -151,9 +152,6 @@ export class Slots {
     }
   }
 }
-
-/** An entry, or `null` for a key that has none. */
-export type Known = Entry | null;
 
 /** Estimated bytes of the objects around a value. */
 const OVERHEAD_BYTES = 256;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { randomFrom } from "../../tests/fakes/store_values.ts";
 import type { StoreKey } from "../ports/store.ts";
-import { Cache, type Known, type Slot, Slots } from "./slots.ts";
+import type { Known } from "./record.ts";
+import { Cache, type Slot, Slots } from "./slots.ts";
 import { keyId } from "./store_key.ts";
 
 /** Slots over a disk that answers when the test says so. */
