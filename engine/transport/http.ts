@@ -7,8 +7,8 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { BATCH_PROTOCOL } from "../../sdk/typescript/wire/protocol.ts";
+import type { ListenSettings } from "../ports/listen.ts";
 import type { PageAnswer, Refusal, Upgrade } from "../ports/connection.ts";
 
 /** Longest head of an upgrade. */
@@ -243,16 +243,8 @@ export function wantsUpgrade(headers: Headers): boolean {
   return headers.get("upgrade")?.toLowerCase().includes("websocket") ?? false;
 }
 
-/** The error of a port that cannot be opened: `address_in_use` or `address_not_available`. */
-export function listenError(hostname: string, port: number, cause: unknown): EngineError {
-  const details = { hostname, port };
-  if (cause instanceof Deno.errors.AddrInUse) {
-    const message =
-      `Port ${port} is taken; stop the other program or set engine.port in config.yaml`;
-    return new EngineError("address_in_use", message, { details, cause });
-  }
-  const why = cause instanceof Error ? cause.message : String(cause);
-  const message = `Cannot listen on ${hostname}:${port} (${why}); ` +
-    "set engine.host and engine.port in config.yaml";
-  return new EngineError("address_not_available", message, { details, cause });
-}
+/** Names of the settings of the worker port in errors. */
+export const PORT_SETTINGS: ListenSettings = {
+  port: "engine.port in config.yaml",
+  address: "engine.host and engine.port in config.yaml",
+};

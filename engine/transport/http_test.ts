@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import {
   checkUpgrade,
-  listenError,
   readHead,
   refusalResponse,
   type RequestHead,
@@ -189,13 +188,4 @@ Deno.test("an upgrade is asked for in any case and among others", () => {
   assert.equal(wantsUpgrade(new Headers({ upgrade: "h2c, WebSocket" })), true);
   assert.equal(wantsUpgrade(new Headers({ upgrade: "h2c" })), false);
   assert.equal(wantsUpgrade(new Headers()), false);
-});
-
-Deno.test("listenError() tells a taken port from an address that cannot be had", () => {
-  const taken = listenError("127.0.0.1", 1, new Deno.errors.AddrInUse("in use"));
-  const other = listenError("nowhere", 1, new Error("no such host"));
-
-  assert.equal(taken.code, "address_in_use");
-  assert.equal(other.code, "address_not_available");
-  assert.match(other.message, /nowhere:1 \(no such host\); set engine\.host/);
 });

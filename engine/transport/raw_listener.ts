@@ -17,9 +17,9 @@ import {
   GOING_AWAY_REASON,
   GOING_DOWN,
   isPageRequest,
-  listenError,
   pageAnswer,
   pageRequestOf,
+  PORT_SETTINGS,
   readHead,
   refusalResponse,
   type RequestHead,
@@ -40,6 +40,7 @@ import {
   type ListenOptions,
 } from "../ports/connection.ts";
 import { RateWindow } from "../core/guards.ts";
+import { listenError } from "../ports/listen.ts";
 import type { Certificate } from "./certificate.ts";
 import { RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
 import { RawSocket, TLS_FIRST_BYTE, TlsServer } from "./socket.ts";
@@ -255,7 +256,7 @@ function listenTcp({ hostname, port }: ListenOptions): Deno.TcpListener {
   try {
     return Deno.listen({ hostname, port });
   } catch (cause) {
-    throw listenError(hostname, port, cause);
+    throw listenError(cause, { host: hostname, port }, PORT_SETTINGS);
   }
 }
 

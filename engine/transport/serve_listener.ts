@@ -37,6 +37,7 @@ import {
   SEND_AHEAD_BYTES,
   type Upgrade,
 } from "../ports/connection.ts";
+import { listenError } from "../ports/listen.ts";
 import type { Certificate } from "./certificate.ts";
 import { truncateReason } from "./frames.ts";
 import {
@@ -45,10 +46,10 @@ import {
   GOING_AWAY_REASON,
   GOING_DOWN,
   isPageRequest,
-  listenError,
   NO_PAGE,
   OTHER_VERSION,
   pageAnswer,
+  PORT_SETTINGS,
   refusalResponse,
   TOO_MANY,
   wantsUpgrade,
@@ -414,7 +415,7 @@ function serve(options: Served, answer: Handler): Deno.HttpServer<Deno.NetAddr> 
       (request, { remoteAddr }) => answer(request, remoteAddr.hostname),
     );
   } catch (cause) {
-    throw listenError(hostname, port, cause);
+    throw listenError(cause, { host: hostname, port }, PORT_SETTINGS);
   }
 }
 

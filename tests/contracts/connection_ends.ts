@@ -243,7 +243,7 @@ export const END_CLAIMS: readonly Claim[] = [
       assert.throws(() => new Port(carrier, { port: taken }), {
         code: "address_in_use",
         message: `Port ${taken} is taken; stop the other program or set engine.port in config.yaml`,
-        details: { hostname: "127.0.0.1", port: taken },
+        details: { host: "127.0.0.1", port: taken },
       });
     },
   },

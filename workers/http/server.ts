@@ -18,8 +18,8 @@ import { cors } from "hono/cors";
 import { HTTPException } from "hono/http-exception";
 import { timingSafeEqual } from "hono/utils/buffer";
 import type { Clock } from "../../engine/ports/clock.ts";
-import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { DRAIN_MS } from "../kit/define.ts";
+import { listenHttp } from "../kit/listen.ts";
 import type { HttpConfig } from "./config.ts";
 import type { RequestHandler } from "./handler.ts";
 import { type PlainHeaders, readHeaders } from "./request.ts";
@@ -29,6 +29,8 @@ import { errorReply, type HeaderPair, toResponse } from "./response.ts";
 export const FLUSH_MS = 500;
 /** Seconds a browser may remember the response to a preflight request. */
 const PREFLIGHT_MAX_AGE_S = 600;
+
+const SETTINGS = { port: "port of engine-http", address: "host or port of engine-http" };
 
 /** What a listener serves. */
 export interface Served {
@@ -156,17 +158,9 @@ export class HttpListener implements AsyncDisposable {
   constructor(at: { host: string; port: number }, clock: Clock, served: Served) {
     this.#clock = clock;
     this.#served = served;
-    try {
-      this.#server = Deno.serve({
-        hostname: at.host,
-        port: at.port,
-        onListen() {}, // The engine prints its endpoints itself.
-      }, (request) => served.fetch(request));
-    } catch (error) {
-      throw describeListenError(error, at);
-    }
-    const { hostname, port } = this.#server.addr;
-    this.url = `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+    const opened = listenHttp(at, SETTINGS, (request) => served.fetch(request));
+    this.#server = opened.server;
+    this.url = opened.url;
   }
 
   /**
@@ -194,16 +188,4 @@ export class HttpListener implements AsyncDisposable {
     cancelWait();
     this.#served.stop();
   }
-}
-
-function describeListenError(error: unknown, at: { host: string; port: number }): EngineError {
-  const details = { host: at.host, port: at.port };
-  if (error instanceof Deno.errors.AddrInUse) {
-    const message = `Port ${at.port} is taken; stop the other program or set port of engine-http`;
-    return new EngineError("address_in_use", message, { details, cause: error });
-  }
-  const reason = error instanceof Error ? error.message : String(error);
-  const message = `Cannot listen on ${at.host}:${at.port}, change host or port of engine-http ` +
-    `(${reason})`;
-  return new EngineError("address_not_available", message, { details, cause: error });
 }

@@ -2,7 +2,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { authorityOf, listenError, listenHttp } from "./listen.ts";
+import { listenError } from "../../engine/ports/listen.ts";
+import { authorityOf, listenHttp } from "./listen.ts";
 
 const SETTINGS = { port: "port of engine-test", address: "host or port of engine-test" };
 
@@ -43,6 +44,9 @@ Deno.test("listenError() names an address that cannot be opened, and the setting
     "Cannot listen on 192.0.2.1:80 (no such address); change host or port of engine-test",
   );
   assert.equal(error.cause, cause);
+  const taken = listenError(new Deno.errors.AddrInUse("in use"), { host: "a", port: 1 }, SETTINGS);
+  assert.equal(taken.code, "address_in_use");
+  assert.match(taken.message, /^Port 1 is taken; stop the other program or set /);
 });
 
 Deno.test("authorityOf() puts an IPv6 address into brackets", () => {

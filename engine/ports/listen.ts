@@ -1,0 +1,37 @@
+/**
+ * The error of a port that cannot be opened, the same for every port of the engine.
+ *
+ * @module
+ */
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+
+/** An address to listen on. */
+export interface ListenAddress {
+  readonly host: string;
+  /** 0 is any free port. */
+  readonly port: number;
+}
+
+/** How error messages name the settings of an address. */
+export interface ListenSettings {
+  /** Such as `port of engine-http`. */
+  readonly port: string;
+  /** Such as `host or port of engine-http`. */
+  readonly address: string;
+}
+
+/** The error of a port that could not be opened: `address_in_use` or `address_not_available`. */
+export function listenError(
+  cause: unknown,
+  { host, port }: ListenAddress,
+  settings: ListenSettings,
+): EngineError {
+  const details = { host, port };
+  if (cause instanceof Deno.errors.AddrInUse) {
+    const message = `Port ${port} is taken; stop the other program or set ${settings.port}`;
+    return new EngineError("address_in_use", message, { details, cause });
+  }
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const message = `Cannot listen on ${host}:${port} (${reason}); change ${settings.address}`;
+  return new EngineError("address_not_available", message, { details, cause });
+}
