@@ -189,6 +189,11 @@ export class Fields {
   }
 }
 
+/** Whether the value at a path may be a secret, which neither messages nor listings show. */
+export function isSecretPath(path: string): boolean {
+  return /token|secret|passw|credential|api_?key|private_?key/i.test(path);
+}
+
 /** A value as a message shows it: short, and only the kind of a list or a mapping. */
 export function received(value: unknown): string {
   if (value === undefined || value === null) return "nothing";
@@ -218,7 +223,8 @@ export function issueTexts(
   return (issues as ConfigIssue[]).map((issue) => {
     const at = issue.path.reduce<string>((at, key) => pathOf(at, key), path);
     const value = issue.path.reduce<unknown>(memberOf, raw);
-    return problemText(at, issue.expected, issue.received ?? received(value), source.lineOf(at));
+    const what = typeof value === "string" && isSecretPath(at) ? "another text" : received(value);
+    return problemText(at, issue.expected, issue.received ?? what, source.lineOf(at));
   });
 }
 

@@ -161,6 +161,21 @@ Deno.test("issueTexts() gives paths inside lists and their lines", () => {
   assert.deepEqual(texts, ["config.routes[1].path: expected a text, received 5 (line 4)"]);
 });
 
+Deno.test("issueTexts() does not show a value that may be a secret", () => {
+  const source = readYaml("file.yaml", "config:\n  auth_token: a b\n", () => "");
+  const schema = v.strictObject({ auth_token: v.pipe(v.string(), v.regex(/^\w*$/, "letters")) });
+
+  try {
+    fitConfig(schema, { auth_token: "a b" });
+    assert.fail("the token fits");
+  } catch (thrown) {
+    const texts = issueTexts(thrown, "config", { auth_token: "a b" }, source);
+    assert.deepEqual(texts, [
+      "config.auth_token: expected letters, received another text (line 2)",
+    ]);
+  }
+});
+
 Deno.test("issueTexts() reports missing and unknown keys", () => {
   const schema = v.strictObject({ size: v.int() });
 

@@ -15,6 +15,7 @@ import type {
   LogSettings,
   WorkerEntry,
 } from "../ports/config.ts";
+import { isSecretPath } from "./fields.ts";
 import { pathOf, type YamlText } from "./yaml.ts";
 
 /** Settings of the section `engine` that the listener reads when it opens, and never again. */
@@ -34,7 +35,6 @@ export interface ConfigDefaults {
   readonly log: LogSettings;
 }
 
-const SECRET = /token|secret|passw|credential|api_?key|private_?key/i;
 const SHOWN_CHARS = 4;
 
 /** All values in the order of the file, then those of built-ins that the file does not name. */
@@ -154,7 +154,7 @@ function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
 
 function shown(path: string, value: unknown): Json {
   if (value === undefined || value === null) return null;
-  if (typeof value === "string") return SECRET.test(path) ? shortened(value) : value;
+  if (typeof value === "string") return isSecretPath(path) ? shortened(value) : value;
   if (Array.isArray(value)) return value.map((item, at) => shown(pathOf(path, at), item));
   if (!isPlain(value)) return value as Json;
   return Object.fromEntries(

@@ -55,7 +55,7 @@ const Shape = v.pipe(
         v.string(),
         v.regex(
           BEARER_TOKEN,
-          "expected only letters, digits and -._~+/ (a bearer token, RFC 6750)",
+          "only letters, digits, -._~+/ and = at the end, as in a bearer token (RFC 6750)",
         ),
       ),
       "",
