@@ -133,7 +133,7 @@ function adviceOn(code: string, details: JsonObject | undefined): string[] {
 
 function similarTo(similar: readonly string[]): string {
   if (similar.length > 0) return `  Did you mean ${similar.join(" or ")}?`;
-  return "  A worker that has just been added may need a moment; what there is: engine functions";
+  return "  A worker that has just been added may need a moment; see engine functions";
 }
 
 function validationErrors(details: JsonObject | undefined): string[] {

@@ -48,7 +48,7 @@ Deno.test("engine --version prints the version alone", async () => {
 for (
   const [args, message] of [
     [["wroker", "list"], /unknown command 'wroker'\n\(Did you mean worker\?\)/],
-    [["banana"], /unknown command 'banana'\nwhat there is: engine --help/],
+    [["banana"], /unknown command 'banana'\nsee engine --help/],
     [["start"], /the engine starts with: engine --config FILE/],
     [["worker", "ad", "./x"], /unknown command 'ad'\n\(Did you mean add\?\)/],
     [["worker", "add"], /missing required argument 'workers'/],

@@ -49,7 +49,7 @@ export function addDoctor(
   machine: () => Promise<DoctorMachine> = thisMachine,
 ): void {
   program.command("doctor")
-    .description("Measure what may be wrong and say what to do about it")
+    .description("Check the engine, its workers and this machine, and say what to do")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)

@@ -67,7 +67,7 @@ function refuseCommand(words: readonly string[], program: Command): never {
   // The root has an action, so commander accepts any words there; a parser without one suggests.
   const parser = new Command("engine").exitOverride()
     .configureOutput(program.configureOutput())
-    .showHelpAfterError("what there is: engine --help");
+    .showHelpAfterError("see engine --help");
   for (const command of program.commands) parser.addCommand(command as Command);
   parser.parse([...words], { from: "user" });
   throw new UsageError(`unknown command '${words[0]}'`);

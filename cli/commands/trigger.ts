@@ -156,7 +156,7 @@ async function printHelpOf(
     if ((thrown as { code?: unknown }).code !== "NOT_FOUND") throw thrown;
     throw new CommandError(
       `Function ${function_id} not found, so its parameters are not known; ` +
-        "what there is: engine functions; how to call: engine trigger --help",
+        "see engine functions; how to call: engine trigger --help",
     );
   });
   for (const line of describeFunction(detail as unknown as FunctionDetail)) terminal.out(line);

@@ -11,7 +11,7 @@ import type { Terminal } from "../terminal.ts";
 
 const EXAMPLES = `
 Examples:
-  engine trigger math::add a=2 b=3 --verbose     prints what to ask
+  engine trigger math::add a=2 b=3 --verbose     prints the id of its trace
   engine why 6b0f3f1e-2d0a-4d0e-9a38-6f6f1f8b9c11
   engine why 6b0f3f1e-2d0a-4d0e-9a38-6f6f1f8b9c11 --json
 
@@ -21,7 +21,7 @@ and the console show them.`;
 /** Adds `engine why`. */
 export function addWhy(program: Command, terminal: Terminal): void {
   program.command("why")
-    .description("Say what became of a call, and why")
+    .description("Explain the outcome of a call")
     .argument("<id>", "id of an invocation, a trace or a span")
     .option("--json", "print all that is known as JSON on one line, for programs")
     .option("--url <url>", URL_HELP)

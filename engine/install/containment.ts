@@ -110,7 +110,7 @@ function largest(pin: Pin, { network, resources, replicas }: ContainmentRequest)
 }
 
 function refused({ name }: ContainmentRequest, what: string, command: string): EngineError {
-  const message = `Worker ${name} was kept apart so far, and its manifest, which it can write ` +
+  const message = `Worker ${name} was isolated so far, and its manifest, which it can write ` +
     `itself, now asks for ${what}; to allow that: ${command}`;
   return new EngineError("isolation_unavailable", message, { details: { worker: name } });
 }

@@ -30,7 +30,7 @@ Deno.test("pinContainment() refuses a plain process that only the manifest asks 
 
   await assert.rejects(there.pin(IN_PROCESS), {
     code: "isolation_unavailable",
-    message: "Worker w was kept apart so far, and its manifest, which it can write itself, now " +
+    message: "Worker w was isolated so far, and its manifest, which it can write itself, now " +
       "asks for a plain process; to allow that: engine worker add /p/w --isolation process",
   });
   await assert.rejects(there.pin(IN_PROCESS), { code: "isolation_unavailable" });

@@ -20,7 +20,7 @@ export interface Finding {
   readonly value: number;
   readonly unit: Unit;
   readonly better: "more" | "less";
-  /** What is asked for; left out: nothing is. */
+  /** Required value; absent: no requirement. */
   readonly target?: number;
 }
 
@@ -71,7 +71,7 @@ export class Report {
     this.#texts.push([`## ${title}`, markdown, ...note === "" ? [] : [note]].join("\n\n"));
   }
 
-  /** The whole as Markdown: what is asked for first. */
+  /** The whole as Markdown, requirements first. */
   toMarkdown(machine: string): string {
     const gaps = this.gaps.map(({ section, reason, failed }) =>
       `- ${section} ${failed ? "failed" : "was not measured"}: ${reason}`
@@ -98,7 +98,7 @@ export class Report {
       const asked = `${better === "more" ? "≥" : "≤"} ${amount(target, unit)}`;
       return [[`${section}: ${name}`, amount(value, unit), asked, met ? "yes" : "**no**"]];
     });
-    return table(["target", "measured", "asked for", "met"], rows);
+    return table(["target", "measured", "required", "met"], rows);
   }
 }
 

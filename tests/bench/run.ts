@@ -64,7 +64,7 @@ async function machine({ rounds, seconds }: BenchOptions): Promise<string> {
     "measured in turn; all processes on the same cores.";
 }
 
-/** What the earlier run found, without the sections that are not asked for now. */
+/** What the earlier run found, without the sections that this run leaves out. */
 async function readBefore({ compare: path, only }: BenchOptions): Promise<Finding[] | undefined> {
   if (path === undefined) return undefined;
   try {

@@ -38,7 +38,7 @@ Deno.test({
 
       assert.equal(second.code, 1, second.stderr);
       const named = second.stderr.match(/^worse by over 15 %: tracing: .*$/gm) ?? [];
-      assert.equal(named.length, file.findings.length);
+      assert.equal(named.length, file.findings.length, second.stderr);
     } finally {
       await Deno.remove(directory, { recursive: true });
     }

@@ -10,7 +10,7 @@
  */
 import type { registerWorker, Worker } from "../../mod.ts";
 
-/** What a caller is asked for. */
+/** Load that a caller produces. */
 export interface LoadOrder {
   /** Calls in flight. */
   readonly window: number;

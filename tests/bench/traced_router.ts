@@ -1,6 +1,6 @@
 /**
  * A router behind a port and a built-in worker whose function `bench::empty` does nothing. It
- * records calls as the first argument says: `on`, `off` (only counts), `bare` (nobody observes).
+ * records calls as the first argument says: `on`, `off` (only counts), `bare` (no observer).
  * Prints its port.
  *
  * @module

@@ -51,7 +51,7 @@ Deno.test("worker add shows the config file and the progress, and ends with one 
     "math-worker  …  added to /project/config.yaml",
     "math-worker  …  checking dependencies",
     "math-worker  …  dependencies installed in 400 ms",
-    "math-worker  …  starting as a plain process, which keeps nothing apart",
+    "math-worker  …  starting as a plain process, without isolation",
   ]);
   assert.deepEqual(terminal.outLines, ["math-worker is ready: pid 42, 900 ms, math::add"]);
   assert.equal(terminal.openConnections, 0);

@@ -68,7 +68,7 @@ Deno.test("a starting worker is shown phase by phase, each once, with the time",
     "math  0 ms  waiting for its turn",
     "math  400 ms  checking dependencies",
     "math  600 ms  dependencies installed in 400 ms",
-    "math  600 ms  starting as a plain process, which keeps nothing apart",
+    "math  600 ms  starting as a plain process, without isolation",
   ]);
   assert.deepEqual(out, ["math is ready: pid 42, 900 ms, math::add"]);
 });
@@ -100,7 +100,7 @@ Deno.test("cached dependencies are named, once, and quick checks are not shown",
 
   assert.deepEqual(err, [
     "math  100 ms  dependencies unchanged, the cached ones are used",
-    "math  100 ms  starting as a plain process, which keeps nothing apart",
+    "math  100 ms  starting as a plain process, without isolation",
   ]);
 });
 

@@ -150,7 +150,7 @@ export function addRestart(group: Command, terminal: Terminal): void {
 /** Adds `engine worker remove`. */
 export function addRemove(group: Command, terminal: Terminal): void {
   group.command("remove")
-    .description("Take a worker out of config.yaml and stop it; its files stay")
+    .description("Remove a worker from config.yaml and stop it; its files stay")
     .argument("<name>", "name of the worker")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)

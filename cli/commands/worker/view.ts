@@ -212,7 +212,7 @@ function stateText({ state, reason, isolation }: WorkerStatus): string {
     case "installing":
       return reason === null ? "checking dependencies" : "installing dependencies";
     case "starting":
-      if (isolation === "process") return "starting as a plain process, which keeps nothing apart";
+      if (isolation === "process") return "starting as a plain process, without isolation";
       return isolation === "microvm" ? "starting in a microVM" : "starting";
     default:
       return state;

@@ -78,5 +78,5 @@ async function measure(bench: Bench): Promise<void> {
     }
     rows.push(...trioRows(load, found));
   }
-  bench.show("Others of its kind", trioTable("request and answer", rows), NOTE);
+  bench.show("Similar systems", trioTable("request and response", rows), NOTE);
 }

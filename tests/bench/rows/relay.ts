@@ -17,7 +17,7 @@ import { type Server, startEcho, startEngine } from "../servers.ts";
 /** The section. */
 export const relay: Section = { name: "relay", measure };
 
-/** Of the raw transport over the other; left out: nothing is asked for. */
+/** Of the raw transport over the other; absent: no requirement. */
 interface Targets {
   readonly rate?: number;
   readonly cpu?: number;

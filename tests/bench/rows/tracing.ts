@@ -27,7 +27,7 @@ async function measure(bench: Bench): Promise<void> {
       ({ mode: "relay", port: ports[0]!, pid, window, bytes: 100 }) as const;
     const situation = `100 B, ${window.toLocaleString("en-US")} in flight`;
     const found = await bench.loadAlternately(situation, {
-      "nobody observes": run(bare),
+      "no observer": run(bare),
       "counted": run(off),
       "recorded": run(on),
     });
@@ -53,5 +53,5 @@ async function measure(bench: Bench): Promise<void> {
     }
   }
   const head = ["calls are", "calls/s", "p50", "p99", "CPU per 100,000", "memory", "of `counted`"];
-  bench.show("What it costs to see", table(head, rows));
+  bench.show("The cost of recording", table(head, rows));
 }
