@@ -31,6 +31,8 @@ from engine_sdk._transport import ConnectionLost, Transport, WebSocketDial, with
 from fakes import LIMIT_S
 
 ENGINE = Path(__file__).parent / "real_engine.py"
+STALL_S = 0.03
+"""Below the 40 ms of a delayed acknowledgement, above what a busy machine takes at best."""
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +61,7 @@ def test_a_message_of_8_mib_goes_there_and_back(worker: Worker) -> None:
 def test_no_size_of_message_stalls(worker: Worker, size: int) -> None:
     payload, medians = "x" * size, [1.0]
     # A stall of delayed acknowledgements (40 ms) affects every round; a busy machine only some.
-    while min(medians) >= 0.005 and len(medians) < 40:
+    while min(medians) >= STALL_S and len(medians) < 40:
         times = []
         for _ in range(15):
             before = time.perf_counter()
@@ -67,7 +69,7 @@ def test_no_size_of_message_stalls(worker: Worker, size: int) -> None:
             times.append(time.perf_counter() - before)
         medians.append(statistics.median(times))
 
-    assert min(medians) < 0.005
+    assert min(medians) < STALL_S
 
 
 def test_a_worker_reconnects_after_its_connection_was_cut(worker: Worker) -> None:
