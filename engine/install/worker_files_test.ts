@@ -152,7 +152,8 @@ Deno.test("removeOthers() removes everything except the named entries", async ()
 
 Deno.test("removeTree() removes very deep folders", async () => {
   const base = await Deno.makeTempDir();
-  const script = `const depth = 20_000;
+  // Its path is longer than a system call takes.
+  const script = `const depth = 4_000;
     Deno.chdir(${JSON.stringify(base)});
     for (let i = 0; i < depth; i++) { Deno.mkdirSync("a"); Deno.chdir("a"); }`;
   const made = await new Deno.Command(Deno.execPath(), { args: ["eval", script] }).output();

@@ -38,12 +38,15 @@ export function counting(count: number): number[] {
   return Array.from({ length: count }, (_, i) => i);
 }
 
-/** A text that differs from place to place, so that parts in a wrong order are noticed. */
+/** A text of which every 256 characters differ, so that parts in a wrong order are noticed. */
 export function textOf(length: number, seed: number): string {
-  const line = (i: number): string => (i * 2_654_435_761 + seed).toString(36).padEnd(16, "-");
-  return Array.from({ length: Math.ceil(length / 16) }, (_, i) => line(i).slice(0, 16))
+  const block = (i: number): string =>
+    (i * 2_654_435_761 + seed).toString(36).slice(0, 16).padEnd(16, "-") + BLOCK_REST;
+  return Array.from({ length: Math.ceil(length / 256) }, (_, i) => block(i))
     .join("").slice(0, length);
 }
+
+const BLOCK_REST = "0123456789abcdef".repeat(15);
 
 /** The items in another order that follows from a seed. */
 export function shuffled<T>(items: readonly T[], seed: number): T[] {
