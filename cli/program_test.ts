@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeTerminal } from "../tests/fakes/fake_terminal.ts";
-import { staticGraph } from "../tests/fakes/module_graph.ts";
+import { staticGraph } from "../tests/fakes/source_tree.ts";
 import { createProgram } from "./program.ts";
 
 /** The part of a command that is read here. */

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { FakeScreen } from "../tests/fakes/fake_screen.ts";
-import { FakeTerminal } from "../tests/fakes/fake_terminal.ts";
+import { FakeScreen, FakeTerminal } from "../tests/fakes/fake_terminal.ts";
 import { showProgress } from "./progress.ts";
 
 function setup(screen?: FakeScreen, variables = {}) {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { FakeScreen } from "../tests/fakes/fake_screen.ts";
+import { FakeScreen } from "../tests/fakes/fake_terminal.ts";
 import { keyboardAt, LiveLines } from "./screen.ts";
 
 function setup(columns = 40, rows = 10, hasColour = true) {

@@ -13,7 +13,7 @@ import {
   encodeMessage,
 } from "../sdk/typescript/wire/codec.ts";
 import type { EngineMessage, WorkerMessage } from "../sdk/typescript/wire/protocol.ts";
-import { readVectors } from "./fakes/vectors.ts";
+import { readVectors } from "./fakes/source_tree.ts";
 
 for (const vector of await readVectors()) {
   const decode = vector.direction === "worker" ? decodeWorkerMessage : decodeEngineMessage;

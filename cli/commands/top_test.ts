@@ -1,8 +1,7 @@
 import { Command } from "@commander-js/extra-typings";
 import assert from "node:assert/strict";
 import { InvocationError } from "../../mod.ts";
-import { FakeScreen } from "../../tests/fakes/fake_screen.ts";
-import { FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
+import { FakeScreen, FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
 import type { Screen } from "../screen.ts";
 import { addTop, topLines, type TopSample } from "./top.ts";
 

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
-import { announce, call, handed } from "../../tests/fakes/calling.ts";
-import { type FakeRouter, fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
+import {
+  announce,
+  call,
+  type FakeRouter,
+  fakeRouter,
+  type FakeWorker,
+  handed,
+} from "../../tests/fakes/fake_router.ts";
 import { CALLEE_FULL_BYTES, CALLEE_WAIT_MS } from "./back_pressure.ts";
 
 interface Setup {

@@ -15,12 +15,12 @@ import {
   call,
   type Calling,
   calling,
+  type FakeWorker,
   handed,
   type HandedCall,
   only,
   results,
-} from "../../tests/fakes/calling.ts";
-import type { FakeWorker } from "../../tests/fakes/fake_router.ts";
+} from "../../tests/fakes/fake_router.ts";
 
 Deno.test("payload and result keep every byte, on both paths", () => {
   const { worker, caller } = calling();

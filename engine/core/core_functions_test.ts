@@ -5,8 +5,14 @@
  */
 import assert from "node:assert/strict";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import { call, only, results } from "../../tests/fakes/calling.ts";
-import { type FakeRouter, fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
+import {
+  call,
+  type FakeRouter,
+  fakeRouter,
+  type FakeWorker,
+  only,
+  results,
+} from "../../tests/fakes/fake_router.ts";
 import { PROVIDER_ANSWER_MS } from "./core_functions.ts";
 
 const ANNOUNCE = "engine::workers::register";

@@ -5,9 +5,16 @@
  */
 import assert from "node:assert/strict";
 import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../ports/events.ts";
-import { answer, call, calling, handed, only, results } from "../../tests/fakes/calling.ts";
+import {
+  answer,
+  call,
+  calling,
+  fakeRouter,
+  handed,
+  only,
+  results,
+} from "../../tests/fakes/fake_router.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
-import { fakeRouter } from "../../tests/fakes/fake_router.ts";
 import { CallRecorder } from "../telemetry/call_recorder.ts";
 import { SIMILAR_SCAN_MAX, similarIds, unopenedCallOf } from "./error_replies.ts";
 import { Peer } from "./peer.ts";

@@ -4,16 +4,21 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { announce, answer, call, calling, handed, results } from "../../tests/fakes/calling.ts";
-import type { FakeWorker } from "../../tests/fakes/fake_router.ts";
 import {
-  answers,
-  setup,
-  told,
+  announce,
+  answer,
+  answerTrigger,
+  call,
+  calling,
+  type FakeWorker,
+  handed,
+  results,
   TRIGGER,
   type TriggerSetup,
+  triggersSentTo,
   TYPE,
-} from "../../tests/fakes/trigger_setup.ts";
+  withTriggerType,
+} from "../../tests/fakes/fake_router.ts";
 import type { Handover } from "../ports/traffic.ts";
 import { PROVIDER_ANSWER_MS } from "./core_functions.ts";
 import { FUNCTIONS_PER_WORKER_MAX } from "./function_table.ts";
@@ -364,12 +369,12 @@ interface Restarting extends TriggerSetup {
 }
 
 function restarting(builtin: string | null, trigger: object = TRIGGER): Restarting {
-  const engine = setup(builtin);
+  const engine = withTriggerType(builtin);
   engine.originator.say(trigger);
   const { worker_id } = engine.originator;
   const handover = engine.router.traffic.drain([worker_id], COMES);
   engine.originator.cut();
-  told(engine.provider);
+  triggersSentTo(engine.provider);
   return { ...engine, handover };
 }
 
@@ -384,7 +389,7 @@ for (const builtin of ["engine-watch", null]) {
     handover.end();
     handover.end();
 
-    assert.deepEqual(told(provider), ["unregistertrigger t1"]);
+    assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1"]);
     assert.deepEqual(router.directory.triggers(), []);
     assert.deepEqual(events.map(({ type }) => type), ["triggers_changed"]);
   });
@@ -396,10 +401,10 @@ for (const builtin of ["engine-watch", null]) {
     again.say({ ...TRIGGER, config: { ...TRIGGER.config } });
     handover.end();
 
-    assert.deepEqual(told(provider), []);
+    assert.deepEqual(triggersSentTo(provider), []);
     assert.equal(router.directory.trigger("t1")?.worker_id, again.worker_id);
     again.cut();
-    assert.deepEqual(told(provider), ["unregistertrigger t1"]);
+    assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1"]);
   });
 
   Deno.test(`a different trigger with the id of an orphaned one replaces it, for a type of ${whose}`, () => {
@@ -408,16 +413,16 @@ for (const builtin of ["engine-watch", null]) {
     open().say({ ...TRIGGER, config: { dir: "outbox" } });
     handover.end();
 
-    assert.deepEqual(told(provider), ["unregistertrigger t1", "registertrigger t1"]);
+    assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1", "registertrigger t1"]);
   });
 
   Deno.test(`a refused orphaned trigger is delivered again, for a type of ${whose}`, () => {
-    const { provider, originator, open, router } = setup(builtin);
+    const { provider, originator, open, router } = withTriggerType(builtin);
     originator.say(TRIGGER);
-    answers(provider, "t1", { code: "no", message: "no" });
+    answerTrigger(provider, "t1", { code: "no", message: "no" });
     const handover = router.traffic.drain([originator.worker_id], COMES);
     originator.cut();
-    told(provider);
+    triggersSentTo(provider);
 
     open().say(TRIGGER);
     open().say(OTHER_ID);
@@ -426,33 +431,33 @@ for (const builtin of ["engine-watch", null]) {
     const expected = builtin
       ? ["registertrigger t1"]
       : ["registertrigger t1", "registertrigger t2"];
-    assert.deepEqual(told(provider), expected);
+    assert.deepEqual(triggersSentTo(provider), expected);
   });
 
   Deno.test(`triggers that a draining worker ends itself are not kept, for a type of ${whose}`, () => {
-    const { provider, originator, router } = setup(builtin);
+    const { provider, originator, router } = withTriggerType(builtin);
     originator.say(TRIGGER);
     originator.say({ ...OTHER_ID, config: 2 });
     router.traffic.drain([originator.worker_id], COMES);
-    told(provider);
+    triggersSentTo(provider);
 
     originator.say({ type: "unregistertrigger", id: "t1" });
-    assert.deepEqual(told(provider), ["unregistertrigger t1"]);
+    assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1"]);
     originator.cut();
 
-    assert.deepEqual(told(provider), []);
+    assert.deepEqual(triggersSentTo(provider), []);
   });
 
   Deno.test(`a trigger ends with a worker that will not come back, for a type of ${whose}`, () => {
-    const { provider, originator, router } = setup(builtin);
+    const { provider, originator, router } = withTriggerType(builtin);
     originator.say(TRIGGER);
     const handover = router.traffic.drain([originator.worker_id], { isComingBack: false });
-    told(provider);
+    triggersSentTo(provider);
 
     originator.cut();
     handover.end();
 
-    assert.deepEqual(told(provider), ["unregistertrigger t1"]);
+    assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1"]);
   });
 
   Deno.test(`an orphaned trigger is delivered once to a returning provider, for a type of ${whose}`, () => {
@@ -465,7 +470,7 @@ for (const builtin of ["engine-watch", null]) {
     open().say(TRIGGER);
     handover.end();
 
-    assert.deepEqual(told(again), ["registertrigger t1"]);
+    assert.deepEqual(triggersSentTo(again), ["registertrigger t1"]);
   });
 }
 
@@ -476,10 +481,10 @@ Deno.test("an equal trigger with another id joins the orphaned one, for a built-
   again.say(OTHER_ID);
   handover.end();
 
-  assert.deepEqual(told(provider), []);
+  assert.deepEqual(triggersSentTo(provider), []);
   assert.deepEqual(router.directory.triggers().map(({ id }) => id), ["t2"]);
   again.cut();
-  assert.deepEqual(told(provider), ["unregistertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1"]);
 });
 
 Deno.test("an equal trigger with another id is delivered before the orphaned one ends, for a type of a worker", () => {
@@ -487,25 +492,25 @@ Deno.test("an equal trigger with another id is delivered before the orphaned one
   const again = open();
 
   again.say(OTHER_ID);
-  assert.deepEqual(told(provider), ["registertrigger t2", "unregistertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["registertrigger t2", "unregistertrigger t1"]);
   handover.end();
   again.cut();
 
-  assert.deepEqual(told(provider), ["unregistertrigger t2"]);
+  assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t2"]);
 });
 
 Deno.test("each equal trigger replaces one orphaned trigger, for a type of a worker", () => {
-  const { provider, originator, open, router } = setup();
+  const { provider, originator, open, router } = withTriggerType();
   for (const id of ["t1", "t2", "t3"]) originator.say({ ...TRIGGER, id });
   const handover = router.traffic.drain([originator.worker_id], COMES);
   originator.cut();
-  told(provider);
+  triggersSentTo(provider);
   const again = open();
 
   again.say({ ...TRIGGER, id: "u1" });
   again.say({ ...TRIGGER, id: "u2" });
   again.say({ ...TRIGGER, id: "u3", config: { dir: "outbox" } });
-  assert.deepEqual(told(provider), [
+  assert.deepEqual(triggersSentTo(provider), [
     "registertrigger u1",
     "unregistertrigger t1",
     "registertrigger u2",
@@ -514,22 +519,22 @@ Deno.test("each equal trigger replaces one orphaned trigger, for a type of a wor
   ]);
   handover.end();
 
-  assert.deepEqual(told(provider), ["unregistertrigger t3"]);
+  assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t3"]);
 });
 
 Deno.test("equal triggers that come back with their ids are all taken over, for a type of a worker", () => {
-  const { provider, originator, open, router } = setup();
+  const { provider, originator, open, router } = withTriggerType();
   for (const id of ["t1", "t2", "t3"]) originator.say({ ...TRIGGER, id });
-  answers(provider, "t3", { code: "no", message: "no" });
+  answerTrigger(provider, "t3", { code: "no", message: "no" });
   const handover = router.traffic.drain([originator.worker_id], COMES);
   originator.cut();
-  told(provider);
+  triggersSentTo(provider);
   const again = open();
 
   for (const id of ["t3", "t1", "t2", "t2"]) again.say({ ...TRIGGER, id });
   handover.end();
 
-  assert.deepEqual(told(provider), [
+  assert.deepEqual(triggersSentTo(provider), [
     "registertrigger t3",
     "unregistertrigger t2",
     "registertrigger t2",
@@ -547,17 +552,17 @@ Deno.test("an equal trigger replaces an orphaned one while the type has no provi
 });
 
 Deno.test("two equal orphaned triggers are two again, for a built-in type", () => {
-  const { provider, originator, open, router } = setup("engine-watch");
+  const { provider, originator, open, router } = withTriggerType("engine-watch");
   for (const id of ["t1", "t2"]) originator.say({ ...TRIGGER, id });
   const handover = router.traffic.drain([originator.worker_id], COMES);
   originator.cut();
-  told(provider);
+  triggersSentTo(provider);
   const again = open();
 
   for (const id of ["u1", "u2", "u3"]) again.say({ ...TRIGGER, id });
   handover.end();
 
-  assert.deepEqual(told(provider), ["registertrigger u3"]);
+  assert.deepEqual(triggersSentTo(provider), ["registertrigger u3"]);
 });
 
 Deno.test("a worker that comes back and crashes leaves its trigger to the next one, for a built-in type", () => {
@@ -565,63 +570,63 @@ Deno.test("a worker that comes back and crashes leaves its trigger to the next o
   const second = open();
   second.say(OTHER_ID);
   second.cut();
-  assert.deepEqual(told(provider), []);
+  assert.deepEqual(triggersSentTo(provider), []);
 
   open().say({ ...TRIGGER, id: "t3" });
   handover.end();
 
-  assert.deepEqual(told(provider), []);
+  assert.deepEqual(triggersSentTo(provider), []);
 });
 
 Deno.test("an orphaned trigger stays until the last handover of its worker ends", () => {
-  const { provider, originator, router } = setup("engine-watch");
+  const { provider, originator, router } = withTriggerType("engine-watch");
   originator.say(TRIGGER);
   const [first, second] = [1, 2].map(() => router.traffic.drain([originator.worker_id], COMES));
   originator.cut();
-  told(provider);
+  triggersSentTo(provider);
 
   first!.end();
-  assert.deepEqual(told(provider), []);
+  assert.deepEqual(triggersSentTo(provider), []);
   second!.end();
 
-  assert.deepEqual(told(provider), ["unregistertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1"]);
 });
 
 Deno.test("a handover that ends before its worker disconnects keeps no trigger", () => {
-  const { provider, originator, router } = setup("engine-watch");
+  const { provider, originator, router } = withTriggerType("engine-watch");
   originator.say(TRIGGER);
   const handover = router.traffic.drain([originator.worker_id], COMES);
-  told(provider);
+  triggersSentTo(provider);
 
   handover.end();
-  assert.deepEqual(told(provider), []);
+  assert.deepEqual(triggersSentTo(provider), []);
   originator.cut();
 
-  assert.deepEqual(told(provider), ["unregistertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1"]);
 });
 
 Deno.test("a trigger whose registration still waits for the provider is not orphaned", () => {
-  const { provider, originator, router, clock } = setup();
+  const { provider, originator, router, clock } = withTriggerType();
   const data = { trigger_type: "file-watch", function_id: "docs::index", config: 1 };
   call(originator, "i1", { function_id: "engine::register_trigger", data });
   const handover = router.traffic.drain([originator.worker_id], COMES);
-  const [given] = told(provider);
+  const [given] = triggersSentTo(provider);
 
   originator.cut();
 
-  assert.deepEqual(told(provider), [given!.replace("register", "unregister")]);
+  assert.deepEqual(triggersSentTo(provider), [given!.replace("register", "unregister")]);
   assert.deepEqual([router.directory.triggers(), router.runningCalls], [[], 0]);
   clock.tick(PROVIDER_ANSWER_MS);
   handover.end();
-  assert.deepEqual(told(provider), []);
+  assert.deepEqual(triggersSentTo(provider), []);
 });
 
 Deno.test("a trigger that was registered by a call is orphaned like any other", () => {
-  const { provider, originator, open, router } = setup("engine-watch");
+  const { provider, originator, open, router } = withTriggerType("engine-watch");
   const data = { trigger_type: "file-watch", function_id: "docs::index", config: 1 };
   call(originator, "i1", { function_id: "engine::register_trigger", data });
-  const [given] = told(provider).map((text) => text.split(" ")[1]!);
-  answers(provider, given!);
+  const [given] = triggersSentTo(provider).map((text) => text.split(" ")[1]!);
+  answerTrigger(provider, given!);
   const handover = router.traffic.drain([originator.worker_id], COMES);
   originator.cut();
   const again = open();
@@ -630,20 +635,20 @@ Deno.test("a trigger that was registered by a call is orphaned like any other", 
   handover.end();
 
   assert.equal(Object.keys(results(again)).length, 1);
-  assert.deepEqual(told(provider), []);
+  assert.deepEqual(triggersSentTo(provider), []);
   again.cut();
-  assert.deepEqual(told(provider), [`unregistertrigger ${given}`]);
+  assert.deepEqual(triggersSentTo(provider), [`unregistertrigger ${given}`]);
 });
 
 Deno.test("an equal trigger with the id of a connected worker's trigger replaces it as usual", () => {
-  const { provider, originator, open, router } = setup();
+  const { provider, originator, open, router } = withTriggerType();
   originator.say(TRIGGER);
   router.traffic.drain([originator.worker_id], COMES);
-  told(provider);
+  triggersSentTo(provider);
 
   open().say(TRIGGER);
 
-  assert.deepEqual(told(provider), ["unregistertrigger t1", "registertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1", "registertrigger t1"]);
 });
 
 Deno.test("another worker cannot end an orphaned trigger", () => {
@@ -651,45 +656,45 @@ Deno.test("another worker cannot end an orphaned trigger", () => {
 
   open().say({ type: "unregistertrigger", id: "t1" });
 
-  assert.deepEqual(told(provider), []);
+  assert.deepEqual(triggersSentTo(provider), []);
   assert.equal(router.directory.trigger("t1")?.state, "offered");
 });
 
 Deno.test("a refusal of an orphaned trigger is recorded and sent to no worker", () => {
   const { provider, router, handover } = restarting(null);
 
-  answers(provider, "t1", { code: "no", message: "no" });
+  answerTrigger(provider, "t1", { code: "no", message: "no" });
   assert.equal(router.directory.trigger("t1")?.state, "refused");
   handover.end();
 
-  assert.deepEqual(told(provider), []);
+  assert.deepEqual(triggersSentTo(provider), []);
 });
 
 for (const isCut of [true, false]) {
   const when = isCut ? "lost before" : "replaced when";
 
   Deno.test(`a connection that is ${when} its draining worker reattaches keeps no orphaned triggers`, () => {
-    const { provider, originator, open, router } = setup("engine-watch");
+    const { provider, originator, open, router } = withTriggerType("engine-watch");
     originator.say(TRIGGER);
     const handover = router.traffic.drain([originator.worker_id], COMES);
     if (isCut) originator.cut();
     const { worker_id: previous_worker_id, reattach_token } = originator;
     const again = open();
-    told(provider);
+    triggersSentTo(provider);
 
     again.say({ type: "reattach", previous_worker_id, reattach_token });
     again.say(OTHER_ID);
-    assert.deepEqual(told(provider), ["unregistertrigger t1", "registertrigger t2"]);
+    assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1", "registertrigger t2"]);
     again.cut();
-    assert.deepEqual(told(provider), []);
+    assert.deepEqual(triggersSentTo(provider), []);
     handover.end();
 
-    assert.deepEqual(told(provider), ["unregistertrigger t2"]);
+    assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t2"]);
   });
 }
 
 Deno.test("a draining worker that provides a type takes it along when it disconnects", () => {
-  const { provider, originator, router, open } = setup();
+  const { provider, originator, router, open } = withTriggerType();
   originator.say(TRIGGER);
   const handover = router.traffic.drain([provider.worker_id], COMES);
 
@@ -698,7 +703,7 @@ Deno.test("a draining worker that provides a type takes it along when it disconn
   const again = open();
   again.say(TYPE);
 
-  assert.deepEqual(told(again), ["registertrigger t1"]);
+  assert.deepEqual(triggersSentTo(again), ["registertrigger t1"]);
   handover.end();
-  assert.deepEqual(told(again), []);
+  assert.deepEqual(triggersSentTo(again), []);
 });

@@ -4,8 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { announce } from "../../tests/fakes/calling.ts";
-import { fakeRouter } from "../../tests/fakes/fake_router.ts";
+import { announce, fakeRouter } from "../../tests/fakes/fake_router.ts";
 
 Deno.test("a function is listed once, as its newest replica describes it", () => {
   const { router, open } = fakeRouter();

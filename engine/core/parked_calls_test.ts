@@ -11,11 +11,11 @@ import {
   call,
   type Calling,
   calling,
+  type FakeWorker,
   handed,
   only,
   results,
-} from "../../tests/fakes/calling.ts";
-import type { FakeWorker } from "../../tests/fakes/fake_router.ts";
+} from "../../tests/fakes/fake_router.ts";
 import type { Handover } from "../ports/traffic.ts";
 import { CALL_PARK_MS, PARKED_BYTES_MAX, PARKED_CALLS_MAX } from "./parked_calls.ts";
 import type { RouterSettings } from "./router.ts";

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { SEND_AHEAD_BYTES } from "../ports/connection.ts";
-import { answer, call, calling, handed } from "../../tests/fakes/calling.ts";
+import { answer, call, calling, handed } from "../../tests/fakes/fake_router.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { Peer } from "./peer.ts";
 import { bytesOf } from "./wire/bytes.ts";

@@ -9,12 +9,13 @@ import {
   answer,
   call,
   calling,
+  fakeRouter,
+  type FakeWorker,
   handed,
   only,
   results,
-} from "../../tests/fakes/calling.ts";
+} from "../../tests/fakes/fake_router.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
-import { fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
 import { FUNCTIONS_PER_WORKER_MAX } from "./function_table.ts";
 import { noopObserver } from "./router.ts";
 import { TRIGGERS_PER_WORKER_MAX } from "./trigger_table.ts";

@@ -6,27 +6,33 @@
 import assert from "node:assert/strict";
 import { type EngineEvent, WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../ports/events.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
-import { fakeRouter } from "../../tests/fakes/fake_router.ts";
-import { answers, setup, told, TRIGGER, TYPE } from "../../tests/fakes/trigger_setup.ts";
+import {
+  answerTrigger,
+  fakeRouter,
+  TRIGGER,
+  triggersSentTo,
+  TYPE,
+  withTriggerType,
+} from "../../tests/fakes/fake_router.ts";
 import { Peer } from "./peer.ts";
 import { type Provider, TriggerTypes } from "./trigger_table.ts";
 
 Deno.test("a trigger is delivered to the provider of its type, and success is not reported", () => {
-  const { provider, originator } = setup();
+  const { provider, originator } = withTriggerType();
 
   originator.say({ ...TRIGGER, metadata: { why: "demo" }, message_type: "registertrigger" });
   const frames = provider.connection.takeTexts();
-  answers(provider, "t1");
+  answerTrigger(provider, "t1");
 
   assert.deepEqual(frames, [
     '{"type":"registertrigger","id":"t1","trigger_type":"file-watch","function_id":"docs::index",' +
     '"metadata":{"why":"demo"},"config":{"dir":"inbox"}}',
   ]);
-  assert.deepEqual(told(originator), []);
+  assert.deepEqual(triggersSentTo(originator), []);
 });
 
 Deno.test("a provider receives namespaces other than the default only", () => {
-  const { provider, originator } = setup();
+  const { provider, originator } = withTriggerType();
 
   originator.say({ ...TRIGGER, config: null, namespace: "eu", trigger_namespace: "default" });
 
@@ -44,30 +50,33 @@ Deno.test("a trigger of an unknown type is parked silently and delivered once wh
   const { open, router } = fakeRouter();
   const originator = open();
   originator.say(TRIGGER);
-  assert.deepEqual(told(originator), []);
+  assert.deepEqual(triggersSentTo(originator), []);
   assert.equal(router.directory.trigger("t1")?.state, "parked");
 
   const provider = open();
   provider.say(TYPE);
 
-  assert.deepEqual(told(provider), ["registertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["registertrigger t1"]);
   assert.equal(router.directory.trigger("t1")?.state, "offered");
 });
 
 Deno.test("a type in another namespace is another type", () => {
-  const { provider, originator } = setup();
+  const { provider, originator } = withTriggerType();
 
   originator.say({ ...TRIGGER, trigger_namespace: "eu" });
 
-  assert.deepEqual(told(provider), []);
+  assert.deepEqual(triggersSentTo(provider), []);
 });
 
 Deno.test("a provider's refusal is forwarded to the originator, and the trigger stays", () => {
-  const { provider, originator, router } = setup();
+  const { provider, originator, router } = withTriggerType();
   originator.say(TRIGGER);
-  told(provider);
+  triggersSentTo(provider);
 
-  answers(provider, "t1", { code: "trigger_registration_failed", message: "No such directory" });
+  answerTrigger(provider, "t1", {
+    code: "trigger_registration_failed",
+    message: "No such directory",
+  });
 
   assert.deepEqual(originator.connection.take(), [{
     type: "triggerregistrationresult",
@@ -80,42 +89,42 @@ Deno.test("a provider's refusal is forwarded to the originator, and the trigger 
 });
 
 Deno.test("a refused trigger ends without a frame to the provider", () => {
-  const { provider, originator } = setup();
+  const { provider, originator } = withTriggerType();
   originator.say(TRIGGER);
-  answers(provider, "t1", { code: "no", message: "no" });
-  told(provider);
+  answerTrigger(provider, "t1", { code: "no", message: "no" });
+  triggersSentTo(provider);
 
   originator.say({ type: "unregistertrigger", id: "t1" });
 
-  assert.deepEqual(told(provider), []);
+  assert.deepEqual(triggersSentTo(provider), []);
 });
 
 Deno.test("a refused trigger is delivered again when its type is registered again", () => {
-  const { provider, originator } = setup();
+  const { provider, originator } = withTriggerType();
   originator.say(TRIGGER);
-  answers(provider, "t1", { code: "no", message: "no" });
-  told(provider);
+  answerTrigger(provider, "t1", { code: "no", message: "no" });
+  triggersSentTo(provider);
 
   provider.say(TYPE);
 
-  assert.deepEqual(told(provider), ["registertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["registertrigger t1"]);
 });
 
 Deno.test("only the provider of a trigger can reply", () => {
-  const { originator, open, router } = setup();
+  const { originator, open, router } = withTriggerType();
   originator.say(TRIGGER);
   const liar = open();
 
-  answers(liar, "t1", { code: "no", message: "no" });
-  answers(originator, "t1", { code: "no", message: "no" });
-  answers(liar, "unknown", { code: "no", message: "no" });
+  answerTrigger(liar, "t1", { code: "no", message: "no" });
+  answerTrigger(originator, "t1", { code: "no", message: "no" });
+  answerTrigger(liar, "unknown", { code: "no", message: "no" });
 
-  assert.deepEqual(told(originator), []);
+  assert.deepEqual(triggersSentTo(originator), []);
   assert.equal(router.directory.trigger("t1")?.state, "offered");
 });
 
 Deno.test("unregistertrigger reaches the provider once, with id and type only", () => {
-  const { provider, originator } = setup();
+  const { provider, originator } = withTriggerType();
   originator.say(TRIGGER);
   provider.connection.take();
 
@@ -128,175 +137,175 @@ Deno.test("unregistertrigger reaches the provider once, with id and type only", 
 });
 
 Deno.test("only its originator can end a trigger", () => {
-  const { provider, originator, open } = setup();
+  const { provider, originator, open } = withTriggerType();
   originator.say(TRIGGER);
-  told(provider);
+  triggersSentTo(provider);
 
   open().say({ type: "unregistertrigger", id: "t1" });
 
-  assert.deepEqual(told(provider), []);
+  assert.deepEqual(triggersSentTo(provider), []);
 });
 
 Deno.test("a trigger ends when its originator disconnects", () => {
-  const { provider, originator, router } = setup();
+  const { provider, originator, router } = withTriggerType();
   originator.say(TRIGGER);
-  told(provider);
+  triggersSentTo(provider);
 
   originator.cut();
 
-  assert.deepEqual(told(provider), ["unregistertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1"]);
   assert.equal(router.directory.trigger("t1"), undefined);
 });
 
 Deno.test("a trigger with a known id replaces the one before, which ends first", () => {
-  const { provider, originator } = setup();
+  const { provider, originator } = withTriggerType();
   originator.say(TRIGGER);
-  told(provider);
+  triggersSentTo(provider);
 
   originator.say({ ...TRIGGER, config: { dir: "outbox" } });
 
-  assert.deepEqual(told(provider), ["unregistertrigger t1", "registertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1", "registertrigger t1"]);
 });
 
 Deno.test("a trigger that was registered again on another connection outlives the first one", () => {
-  const { provider, originator, open, router } = setup();
+  const { provider, originator, open, router } = withTriggerType();
   originator.say(TRIGGER);
   const again = open();
   again.say(TRIGGER);
-  told(provider);
+  triggersSentTo(provider);
 
   originator.cut();
 
-  assert.deepEqual(told(provider), []);
+  assert.deepEqual(triggersSentTo(provider), []);
   assert.equal(router.directory.trigger("t1")?.worker_id, again.worker_id);
 });
 
 Deno.test("triggers outlive their provider and are delivered once to the next one, with the same ids", () => {
-  const { provider, originator, open, router } = setup();
+  const { provider, originator, open, router } = withTriggerType();
   originator.say(TRIGGER);
   originator.say({ ...TRIGGER, id: "t2" });
-  told(provider);
+  triggersSentTo(provider);
 
   provider.cut();
   assert.equal(router.directory.trigger("t1")?.state, "parked");
-  assert.deepEqual(told(originator), []);
+  assert.deepEqual(triggersSentTo(originator), []);
   const next = open();
   next.say(TYPE);
 
-  assert.deepEqual(told(next), ["registertrigger t1", "registertrigger t2"]);
+  assert.deepEqual(triggersSentTo(next), ["registertrigger t1", "registertrigger t2"]);
 });
 
 Deno.test("a trigger that ends while it is parked is never delivered", () => {
-  const { provider, originator, open } = setup();
+  const { provider, originator, open } = withTriggerType();
   originator.say(TRIGGER);
   provider.say({ type: "unregistertriggertype", id: "file-watch", description: "x" });
-  told(provider);
+  triggersSentTo(provider);
 
   originator.say({ type: "unregistertrigger", id: "t1" });
   const next = open();
   next.say(TYPE);
 
-  assert.deepEqual([told(provider), told(next)], [[], []]);
+  assert.deepEqual([triggersSentTo(provider), triggersSentTo(next)], [[], []]);
 });
 
 Deno.test("unregistertriggertype of another worker changes nothing", () => {
-  const { provider, originator, open } = setup();
+  const { provider, originator, open } = withTriggerType();
   open().say({ type: "unregistertriggertype", id: "file-watch" });
   originator.say(TRIGGER);
 
-  assert.deepEqual(told(provider), ["registertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["registertrigger t1"]);
 });
 
 Deno.test("a provider that registers its type again receives the live triggers again", () => {
-  const { provider, originator } = setup();
+  const { provider, originator } = withTriggerType();
   originator.say(TRIGGER);
-  told(provider);
+  triggersSentTo(provider);
 
   provider.say(TYPE);
 
-  assert.deepEqual(told(provider), ["registertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["registertrigger t1"]);
 });
 
 Deno.test("a second provider takes the triggers over, and the first gets them back when it disconnects", () => {
-  const { provider, originator, open } = setup();
+  const { provider, originator, open } = withTriggerType();
   originator.say(TRIGGER);
-  told(provider);
+  triggersSentTo(provider);
 
   const second = open();
   second.say(TYPE);
-  assert.deepEqual(told(provider), ["unregistertrigger t1"]);
-  assert.deepEqual(told(second), ["registertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1"]);
+  assert.deepEqual(triggersSentTo(second), ["registertrigger t1"]);
 
   second.cut();
-  assert.deepEqual(told(provider), ["registertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["registertrigger t1"]);
 });
 
 Deno.test("an inactive provider disconnects without any effect", () => {
-  const { provider, originator, open } = setup();
+  const { provider, originator, open } = withTriggerType();
   originator.say(TRIGGER);
   const second = open();
   second.say(TYPE);
-  told(second);
+  triggersSentTo(second);
 
   provider.cut();
 
-  assert.deepEqual(told(second), []);
+  assert.deepEqual(triggersSentTo(second), []);
 });
 
 Deno.test("a late refusal of a replaced trigger is followed by success", () => {
-  const { provider, originator, router } = setup();
+  const { provider, originator, router } = withTriggerType();
   originator.say(TRIGGER);
   originator.say({ ...TRIGGER, config: { dir: "outbox" } });
 
-  answers(provider, "t1", { code: "no", message: "inbox is missing" });
-  answers(provider, "t1");
+  answerTrigger(provider, "t1", { code: "no", message: "inbox is missing" });
+  answerTrigger(provider, "t1");
 
   assert.equal(router.directory.trigger("t1")?.state, "offered");
-  told(provider);
+  triggersSentTo(provider);
   originator.cut();
-  assert.deepEqual(told(provider), ["unregistertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1"]);
 });
 
 Deno.test("a built-in type cannot be replaced, and replaces those of workers", () => {
-  const { provider: worker, originator, openBuiltin, open, events } = setup();
+  const { provider: worker, originator, openBuiltin, open, events } = withTriggerType();
   originator.say(TRIGGER);
-  told(worker);
+  triggersSentTo(worker);
 
   const builtin = openBuiltin("engine-watch");
   builtin.say(TYPE);
   const late = open();
   late.say(TYPE);
 
-  assert.deepEqual(told(worker), ["unregistertrigger t1"]);
-  assert.deepEqual(told(builtin), ["registertrigger t1"]);
-  assert.deepEqual(told(late), []);
+  assert.deepEqual(triggersSentTo(worker), ["unregistertrigger t1"]);
+  assert.deepEqual(triggersSentTo(builtin), ["registertrigger t1"]);
+  assert.deepEqual(triggersSentTo(late), []);
   const warnings = events.filter((event) => event.type === "warning");
   assert.deepEqual(warnings.map(({ worker_id }) => worker_id), [late.worker_id]);
 });
 
 Deno.test("a worker may provide the type of its own triggers and disconnect with both", () => {
-  const { provider, router, open } = setup();
+  const { provider, router, open } = withTriggerType();
   provider.say(TRIGGER);
-  assert.deepEqual(told(provider), ["registertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["registertrigger t1"]);
 
   provider.cut();
 
   assert.deepEqual([router.directory.triggers(), router.directory.triggerTypes()], [[], []]);
   const next = open();
   next.say(TYPE);
-  assert.deepEqual(told(next), []);
+  assert.deepEqual(triggersSentTo(next), []);
 });
 
 Deno.test("a config that is nested too deeply is rejected and changes nothing", () => {
-  const { provider, originator, router } = setup();
+  const { provider, originator, router } = withTriggerType();
   const deep = "[".repeat(100_000) + "]".repeat(100_000);
 
   originator.say(
     `{"type":"registertrigger","id":"t1","trigger_type":"file-watch","function_id":"f","config":${deep}}`,
   );
 
-  assert.deepEqual(told(originator).length, 1);
-  assert.deepEqual(told(provider), []);
+  assert.deepEqual(triggersSentTo(originator).length, 1);
+  assert.deepEqual(triggersSentTo(provider), []);
   assert.deepEqual(router.directory.triggers(), []);
 });
 
@@ -417,27 +426,27 @@ Deno.test("the reports of parked triggers are limited per connection, apart from
 });
 
 Deno.test("equal triggers of two workers are one delivery for a built-in type", () => {
-  const { provider, originator, open, router } = setup("engine-watch");
+  const { provider, originator, open, router } = withTriggerType("engine-watch");
   const replica = open();
 
   originator.say(TRIGGER);
   replica.say({ ...TRIGGER, id: "t2", config: { dir: "inbox" } });
 
-  assert.deepEqual(told(provider), ["registertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["registertrigger t1"]);
   assert.equal(router.directory.trigger("t2")?.state, "offered");
   originator.cut();
-  assert.deepEqual(told(provider), []);
+  assert.deepEqual(triggersSentTo(provider), []);
   replica.cut();
-  assert.deepEqual(told(provider), ["unregistertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1"]);
 });
 
 Deno.test("equal triggers are recognised in any order of their keys", () => {
-  const { provider, originator, open } = setup("engine-watch");
+  const { provider, originator, open } = withTriggerType("engine-watch");
 
   originator.say({ ...TRIGGER, config: { a: { x: 1, y: [1, { p: 1, q: 2 }] }, b: 2 } });
   open().say({ ...TRIGGER, id: "t2", config: { b: 2, a: { y: [1, { q: 2, p: 1 }], x: 1 } } });
 
-  assert.deepEqual(told(provider), ["registertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["registertrigger t1"]);
 });
 
 for (
@@ -449,28 +458,28 @@ for (
   ] as const
 ) {
   Deno.test(`triggers that differ in ${what} are two`, () => {
-    const { provider, originator, open } = setup("engine-watch");
+    const { provider, originator, open } = withTriggerType("engine-watch");
     originator.say(TRIGGER);
     open().say({ ...TRIGGER, ...change, id: "t2" });
 
-    assert.deepEqual(told(provider), ["registertrigger t1", "registertrigger t2"]);
+    assert.deepEqual(triggersSentTo(provider), ["registertrigger t1", "registertrigger t2"]);
   });
 }
 
 Deno.test("equal triggers of one worker are two", () => {
-  const { provider, originator } = setup("engine-watch");
+  const { provider, originator } = withTriggerType("engine-watch");
   originator.say(TRIGGER);
   originator.say({ ...TRIGGER, id: "t2" });
 
-  assert.deepEqual(told(provider), ["registertrigger t1", "registertrigger t2"]);
+  assert.deepEqual(triggersSentTo(provider), ["registertrigger t1", "registertrigger t2"]);
 });
 
 Deno.test("equal triggers of two workers are two deliveries for a type of a worker", () => {
-  const { provider, originator, open } = setup();
+  const { provider, originator, open } = withTriggerType();
   originator.say(TRIGGER);
   open().say({ ...TRIGGER, id: "t2" });
 
-  assert.deepEqual(told(provider), ["registertrigger t1", "registertrigger t2"]);
+  assert.deepEqual(triggersSentTo(provider), ["registertrigger t1", "registertrigger t2"]);
 });
 
 Deno.test("equal parked triggers become one delivery when their type appears", () => {
@@ -481,30 +490,30 @@ Deno.test("equal parked triggers become one delivery when their type appears", (
   const provider = openBuiltin("engine-watch");
   provider.say(TYPE);
 
-  assert.deepEqual(told(provider), ["registertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["registertrigger t1"]);
 });
 
 Deno.test("a refusal of a shared trigger reaches every originator under its own id", () => {
-  const { provider, originator, open } = setup("engine-watch");
+  const { provider, originator, open } = withTriggerType("engine-watch");
   const replica = open();
   originator.say(TRIGGER);
   replica.say({ ...TRIGGER, id: "t2" });
 
-  answers(provider, "t1", { code: "no", message: "no" });
+  answerTrigger(provider, "t1", { code: "no", message: "no" });
 
-  assert.deepEqual(told(originator), ["triggerregistrationresult t1"]);
-  assert.deepEqual(told(replica), ["triggerregistrationresult t2"]);
+  assert.deepEqual(triggersSentTo(originator), ["triggerregistrationresult t1"]);
+  assert.deepEqual(triggersSentTo(replica), ["triggerregistrationresult t2"]);
 });
 
 Deno.test("an id that a shared trigger outlived can be used again", () => {
-  const { provider, originator, open } = setup("engine-watch");
+  const { provider, originator, open } = withTriggerType("engine-watch");
   const replica = open();
   originator.say(TRIGGER);
   replica.say({ ...TRIGGER, id: "t2" });
-  told(provider);
+  triggersSentTo(provider);
 
   originator.say({ ...TRIGGER, config: { dir: "outbox" } });
-  assert.deepEqual(told(provider), [
+  assert.deepEqual(triggersSentTo(provider), [
     "unregistertrigger t1",
     "registertrigger t2",
     "registertrigger t1",
@@ -512,18 +521,18 @@ Deno.test("an id that a shared trigger outlived can be used again", () => {
 
   replica.cut();
   originator.cut();
-  assert.deepEqual(told(provider), ["unregistertrigger t2", "unregistertrigger t1"]);
+  assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t2", "unregistertrigger t1"]);
 });
 
 Deno.test("a trigger that is registered again unchanged joins the shared delivery again", () => {
-  const { provider, originator, open } = setup("engine-watch");
+  const { provider, originator, open } = withTriggerType("engine-watch");
   open().say({ ...TRIGGER, id: "t2" });
   originator.say(TRIGGER);
-  told(provider);
+  triggersSentTo(provider);
 
   originator.say(TRIGGER);
   originator.cut();
   open().say(TRIGGER);
 
-  assert.deepEqual(told(provider), []);
+  assert.deepEqual(triggersSentTo(provider), []);
 });

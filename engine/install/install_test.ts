@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { FakeLauncher } from "../../tests/fakes/fake_launcher.ts";
+import { FakeLauncher } from "../../tests/fakes/fake_supervision.ts";
 import type { Containment, Launcher } from "../ports/launcher.ts";
 import {
   DEPENDENCY_FILE_BYTES_MAX,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { FakeLauncher } from "../../tests/fakes/fake_launcher.ts";
+import { FakeLauncher } from "../../tests/fakes/fake_supervision.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
 import type { Isolation, Launcher } from "../ports/launcher.ts";
 import { type ContainmentRequest, pinContainment } from "./containment.ts";

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { type Faults, faultyKv } from "../../tests/fakes/faulty_kv.ts";
-import { textOf } from "../../tests/fakes/store_values.ts";
+import { type Faults, faultyKv, textOf } from "../../tests/fakes/fake_store.ts";
 import type { Entry, StoreKey } from "../ports/store.ts";
 import { KvRecords, type Put } from "./kv_records.ts";
 

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
-import { type Faults, faultyKv } from "../../tests/fakes/faulty_kv.ts";
-import { counting, increment, put, randomFrom, textOf } from "../../tests/fakes/store_values.ts";
+import {
+  counting,
+  type Faults,
+  faultyKv,
+  increment,
+  put,
+  randomFrom,
+  textOf,
+} from "../../tests/fakes/fake_store.ts";
 import { testStore } from "../../tests/contracts/store_contract.ts";
 import type { Store, StoreKey } from "../ports/store.ts";
 import { openKvStore } from "./kv_store.ts";

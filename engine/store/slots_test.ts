@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { randomFrom } from "../../tests/fakes/store_values.ts";
+import { randomFrom } from "../../tests/fakes/fake_store.ts";
 import type { StoreKey } from "../ports/store.ts";
 import type { Known } from "./record.ts";
 import { Cache, type Slot, Slots } from "./slots.ts";

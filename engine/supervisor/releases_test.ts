@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { FakeLauncher } from "../../tests/fakes/fake_launcher.ts";
+import { FakeLauncher } from "../../tests/fakes/fake_supervision.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
 import type { Prepared, PrepareOptions } from "../install/prepare.ts";
 import { Releases } from "./releases.ts";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { FakeDirectory } from "../../tests/fakes/fake_directory.ts";
-import { FakeLauncher } from "../../tests/fakes/fake_launcher.ts";
+import { FakeDirectory, FakeLauncher } from "../../tests/fakes/fake_supervision.ts";
 import type { WorkerSpec } from "../install/manifest.ts";
 import type { Launcher } from "../ports/launcher.ts";
 import type { Release } from "./releases.ts";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { FakeTraffic } from "../../tests/fakes/fake_traffic.ts";
-import { supervised } from "../../tests/fakes/supervised.ts";
+import { FakeTraffic, supervised } from "../../tests/fakes/fake_supervision.ts";
 import { ReplicaDrain } from "./replica.ts";
 
 Deno.test("Replica starts a worker with the engine's address in its environment", async () => {

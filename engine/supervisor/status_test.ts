@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { FakeDirectory } from "../../tests/fakes/fake_directory.ts";
+import { FakeDirectory } from "../../tests/fakes/fake_supervision.ts";
 import type { Usage } from "../process/usage.ts";
 import { type ReplicaReport, StatusTracker, type WorkerFacts, workerStatus } from "./status.ts";
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { FakeProgram } from "../../tests/fakes/fake_launcher.ts";
-import { supervised } from "../../tests/fakes/supervised.ts";
+import { FakeProgram, supervised } from "../../tests/fakes/fake_supervision.ts";
 import type { WorkerStatus } from "../ports/supervision.ts";
 import type { PrintedLine } from "../ports/telemetry.ts";
 import { EXEC_OUTPUT_BYTES_MAX, execWithin } from "./supervisor.ts";

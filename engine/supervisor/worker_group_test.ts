@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Supervised, supervised } from "../../tests/fakes/supervised.ts";
+import { type Supervised, supervised } from "../../tests/fakes/fake_supervision.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
 import type { WorkerStatus } from "../ports/supervision.ts";
 import { type Prepared, prepareLaunch } from "../install/prepare.ts";

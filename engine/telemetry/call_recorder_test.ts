@@ -4,8 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { announce, answer, call, handed } from "../../tests/fakes/calling.ts";
-import { recordedRouter } from "../../tests/fakes/recorded_router.ts";
+import { announce, answer, call, handed, recordedRouter } from "../../tests/fakes/fake_router.ts";
 import type { CallSpan } from "../ports/telemetry.ts";
 
 const CALL = '{"type":"invokefunction","invocation_id":';

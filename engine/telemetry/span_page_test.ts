@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { callId, spanOf, type SpanWords, writeSpans } from "../../tests/fakes/open_spans.ts";
+import { callId, spanOf, type SpanWords, writeSpans } from "../../tests/fakes/spans.ts";
 import type { CallFilter, CallSpan } from "../ports/telemetry.ts";
 import { UNOPENED_PLACE } from "./open_spans.ts";
 import { firstValue, prepareFilter, SPAN_BYTES, SpanPage } from "./span_page.ts";

@@ -4,12 +4,14 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { answer, call, handed } from "../../tests/fakes/calling.ts";
 import {
+  answer,
+  call,
+  handed,
   RECORD_ALL,
   type RecordedRouter,
   recordedRouter,
-} from "../../tests/fakes/recorded_router.ts";
+} from "../../tests/fakes/fake_router.ts";
 import type { CallSpan, EndedSpan } from "../ports/telemetry.ts";
 import {
   BuiltinSpans,

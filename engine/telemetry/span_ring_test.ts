@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { callId, spanOf, writeSpans } from "../../tests/fakes/open_spans.ts";
+import { callId, spanOf, writeSpans } from "../../tests/fakes/spans.ts";
 import { Random } from "../../tests/fakes/random.ts";
 import { UNOPENED_PLACE } from "./open_spans.ts";
 import { SPAN_BYTES, SpanPage } from "./span_page.ts";

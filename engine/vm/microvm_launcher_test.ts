@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { FakeGuest } from "../../tests/fakes/fake_guest.ts";
+import { FakeGuest } from "../../tests/fakes/fake_vm.ts";
 import type { Containment, Ended, LaunchSpec } from "../ports/launcher.ts";
 import type { VmHost } from "./machine/host_tools.ts";
 import {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { FakeGuest } from "../../tests/fakes/fake_guest.ts";
+import { FakeGuest } from "../../tests/fakes/fake_vm.ts";
 import type { Ended, LaunchSpec } from "../ports/launcher.ts";
 import type { GuestOptions } from "./guest/guest.ts";
 import { MicroVmProgram } from "./microvm_program.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { findPython, PYTHON_ENV } from "../../tests/fakes/python_program.ts";
+import { findPython, PYTHON_ENV } from "../../tests/fakes/programs.ts";
 import { type ConformanceOptions, type DutyReport, runConformance } from "./run.ts";
 
 const FOLDER = new URL(".", import.meta.url).pathname;

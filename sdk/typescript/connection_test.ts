@@ -42,10 +42,10 @@ Deno.test("ReconnectingLine says hello before it counts as connected", () => {
   line.start();
   assert.equal(line.state, "connecting");
   assert.equal(isOpen(line), false);
-  fake.line.open();
+  fake.transport.open();
 
   assert.deepEqual(log, ["opened", "connected"]);
-  assert.deepEqual(fake.line.texts, ["hello"]);
+  assert.deepEqual(fake.transport.texts, ["hello"]);
   assert.ok(isOpen(line));
 });
 
@@ -54,14 +54,14 @@ Deno.test("ReconnectingLine waits twice as long with every attempt, up to its bo
   line.start();
 
   const waits = [1, 2, 3, 4, 5].map(() => {
-    fake.line.drop(1006, "refused");
+    fake.transport.drop(1006, "refused");
     const wait = clock.nextIn;
     clock.tick(wait ?? 0);
     return wait;
   });
 
   assert.deepEqual(waits, [1_000, 2_000, 4_000, 5_000, 5_000]);
-  assert.equal(fake.lines.length, 6);
+  assert.equal(fake.transports.length, 6);
 });
 
 for (const [random, wait] of [[0, 700], [0.5, 1_000], [1, 1_300]] as const) {
@@ -69,7 +69,7 @@ for (const [random, wait] of [[0, 700], [0.5, 1_000], [1, 1_300]] as const) {
     const { clock, fake, line } = setup({}, random);
     line.start();
 
-    fake.line.drop();
+    fake.transport.drop();
 
     assert.equal(clock.nextIn, wait);
   });
@@ -79,12 +79,12 @@ Deno.test("ReconnectingLine starts counting anew once a line was open", () => {
   const { clock, fake, line, log } = setup({ maxAttempts: 3 });
   line.start();
   for (const _ of [1, 2]) {
-    fake.line.drop();
+    fake.transport.drop();
     clock.tick(30_000);
   }
 
-  fake.line.open();
-  fake.line.drop(1001, "engine is going down");
+  fake.transport.open();
+  fake.transport.drop(1001, "engine is going down");
 
   assert.equal(line.state, "reconnecting");
   assert.equal(clock.nextIn, 1_000);
@@ -95,14 +95,14 @@ for (const code of [1000, 1001, 1002, 1005, 1006, 1008, 1009, 1011, 1012, 3000, 
   Deno.test(`ReconnectingLine comes back after close code ${code}`, () => {
     const { clock, fake, line } = setup();
     line.start();
-    fake.line.open();
+    fake.transport.open();
 
-    fake.line.drop(code);
+    fake.transport.drop(code);
     clock.tick(1_000);
-    fake.line.open();
+    fake.transport.open();
 
     assert.equal(line.state, "connected");
-    assert.equal(fake.lines.length, 2);
+    assert.equal(fake.transports.length, 2);
   });
 }
 
@@ -110,9 +110,9 @@ Deno.test("ReconnectingLine gives up after the attempts it was given", () => {
   const { clock, fake, line, log } = setup({ maxAttempts: 2 });
   line.start();
 
-  fake.line.drop(1006, "HTTP 401");
+  fake.transport.drop(1006, "HTTP 401");
   clock.tick(1_000);
-  fake.line.drop(1006, "HTTP 401");
+  fake.transport.drop(1006, "HTTP 401");
 
   assert.equal(line.state, "failed");
   assert.equal(clock.waiting, 0);
@@ -122,26 +122,26 @@ Deno.test("ReconnectingLine gives up after the attempts it was given", () => {
 Deno.test("ReconnectingLine sends answers on the line that asked, or nowhere", () => {
   const { clock, fake, line, lines } = setup();
   line.start();
-  fake.line.open();
-  fake.line.drop();
+  fake.transport.open();
+  fake.transport.drop();
   clock.tick(1_000);
-  fake.line.open();
+  fake.transport.open();
 
   lines[0]!.send("late");
   lines[1]!.send("in time");
 
-  assert.deepEqual(fake.lines.map(({ texts }) => texts), [["hello"], ["hello", "in time"]]);
+  assert.deepEqual(fake.transports.map(({ texts }) => texts), [["hello"], ["hello", "in time"]]);
 });
 
 Deno.test("ReconnectingLine.stop() closes the line and resolves when it is closed", async () => {
   const { clock, fake, line, log } = setup();
   line.start();
-  fake.line.open();
+  fake.transport.open();
 
   await line.stop("disconnected");
-  fake.line.sayText("late");
+  fake.transport.sayText("late");
 
-  assert.ok(fake.line.isOver);
+  assert.ok(fake.transport.isOver);
   assert.equal(line.state, "disconnected");
   assert.equal(clock.waiting, 0);
   assert.deepEqual(log, ["opened", "connected", "disconnected"]);
@@ -150,7 +150,7 @@ Deno.test("ReconnectingLine.stop() closes the line and resolves when it is close
 Deno.test("ReconnectingLine.stop() ends a wait, an attempt, and a second time nothing", async () => {
   const waiting = setup();
   waiting.line.start();
-  waiting.fake.line.drop();
+  waiting.fake.transport.drop();
   await waiting.line.stop("disconnected");
   assert.equal(waiting.clock.waiting, 0);
 
@@ -158,7 +158,7 @@ Deno.test("ReconnectingLine.stop() ends a wait, an attempt, and a second time no
   dialling.line.start();
   await dialling.line.stop("disconnected");
   await dialling.line.stop("disconnected");
-  assert.ok(dialling.fake.line.isOver);
+  assert.ok(dialling.fake.transport.isOver);
   assert.deepEqual(dialling.log, ["disconnected"]);
 });
 
@@ -179,10 +179,10 @@ Deno.test("ReconnectingLine takes a line that opens before the dialler has retur
 Deno.test("ReconnectingLine ignores empty frames and reads binary ones as text", () => {
   const { fake, line, log } = setup();
   line.start();
-  fake.line.open();
+  fake.transport.open();
 
-  fake.line.sayText("");
-  fake.line.sayBinary(new TextEncoder().encode("{}"));
+  fake.transport.sayText("");
+  fake.transport.sayBinary(new TextEncoder().encode("{}"));
 
   assert.deepEqual(log.slice(2), ["text {}"]);
 });

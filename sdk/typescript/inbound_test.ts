@@ -11,8 +11,8 @@ function setup() {
     dial: fake.dial,
     onError: (error) => errors.push(error),
   });
-  fake.line.open("w-1").take();
-  return { errors, line: fake.line, worker };
+  fake.transport.open("w-1").take();
+  return { errors, line: fake.transport, worker };
 }
 
 function codeOf(message: Record<string, Json> | undefined): Json | undefined {

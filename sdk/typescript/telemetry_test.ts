@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
-import { type OtlpFrame, readOtlpFrame, valuesOf } from "../../tests/fakes/otlp_frames.ts";
+import { type OtlpFrame, readOtlpFrame, valuesOf } from "../../tests/fakes/otlp.ts";
 import type { LogLine } from "./logger.ts";
 import {
   sendsTelemetry,
@@ -41,7 +41,7 @@ function setup() {
   });
   const open = () => {
     telemetry.open();
-    fake.line.open();
+    fake.transport.open();
   };
   const log = (message: string, more: Partial<LogLine> = {}) =>
     telemetry.takeLog({
@@ -53,7 +53,7 @@ function setup() {
       ...more,
     });
   /** What was sent since the last time: frames taken apart. */
-  const take = (line = fake.line) => line.binaries.splice(0).map(readOtlpFrame);
+  const take = (line = fake.transport) => line.binaries.splice(0).map(readOtlpFrame);
   return { clock, fake, log, open, take, telemetry };
 }
 
@@ -67,14 +67,14 @@ function call(fields: Partial<InvokeFunction> = {}): InvokeFunction {
 
 Deno.test("Telemetry dials /otel with the token when it is opened, once", async () => {
   const { fake, telemetry } = setup();
-  assert.equal(fake.lines.length, 0);
+  assert.equal(fake.transports.length, 0);
 
   telemetry.open();
   telemetry.open();
 
-  assert.equal(fake.lines.length, 1);
-  assert.equal(fake.line.url, "ws://127.0.0.1:1/otel?token=x");
-  assert.deepEqual(fake.line.options.headers, { Authorization: "Bearer t" });
+  assert.equal(fake.transports.length, 1);
+  assert.equal(fake.transport.url, "ws://127.0.0.1:1/otel?token=x");
+  assert.deepEqual(fake.transport.options.headers, { Authorization: "Bearer t" });
   await telemetry.stop(undefined);
 });
 
@@ -131,10 +131,10 @@ Deno.test("Telemetry keeps lines until its line is there, also after a loss", as
   open();
   assert.deepEqual(take().map(texts), [["before"]]);
 
-  fake.line.drop();
+  fake.transport.drop();
   log("while there is none");
   clock.tick(60_000);
-  fake.line.open();
+  fake.transport.open();
 
   assert.deepEqual(take().map(texts), [["while there is none"]]);
   await telemetry.stop(undefined);
@@ -144,11 +144,11 @@ Deno.test("Telemetry dials again and again without a word when it is refused", a
   const { clock, fake, telemetry } = setup();
   telemetry.open();
   for (let i = 0; i < 5; i++) {
-    fake.line.drop(1006, "HTTP 401");
+    fake.transport.drop(1006, "HTTP 401");
     clock.tick(60_000);
   }
 
-  assert.equal(fake.lines.length, 6);
+  assert.equal(fake.transports.length, 6);
   await telemetry.stop(undefined);
 });
 
@@ -176,12 +176,12 @@ Deno.test("Telemetry is bounded, and says how many lines it left out", async () 
 Deno.test("Telemetry waits while what it sent has not left", async () => {
   const { clock, fake, log, open, take, telemetry } = setup();
   open();
-  fake.line.queuedBytes = TELEMETRY_AHEAD_BYTES;
+  fake.transport.queuedBytes = TELEMETRY_AHEAD_BYTES;
   log("one");
   clock.tick(60_000);
   assert.deepEqual(take(), []);
 
-  fake.line.queuedBytes = 0;
+  fake.transport.queuedBytes = 0;
   clock.tick(TELEMETRY_BATCH_MS);
 
   assert.deepEqual(take().map(texts), [["one"]]);
@@ -295,7 +295,7 @@ Deno.test("Telemetry.stop() sends what waits, then closes and keeps no timer", a
   await telemetry.stop(undefined);
 
   assert.deepEqual(signals(take()), ["LOGS", "OTLP"]);
-  assert.deepEqual([fake.line.isOver, clock.waiting], [true, 0]);
+  assert.deepEqual([fake.transport.isOver, clock.waiting], [true, 0]);
   late!(undefined);
   assert.deepEqual([log("too late"), telemetry.begin(call())], [false, undefined]);
   assert.equal(clock.waiting, 0);
@@ -303,7 +303,7 @@ Deno.test("Telemetry.stop() sends what waits, then closes and keeps no timer", a
 
 Deno.test("Telemetry.stop() takes the worker's own line when there is no other", async () => {
   const { fake, log, take, telemetry } = setup();
-  const own = fake.dial("ws://own", {} as never, {}) as unknown as typeof fake.line;
+  const own = fake.dial("ws://own", {} as never, {}) as unknown as typeof fake.transport;
   log("the last");
 
   await telemetry.stop({ isOpen: true, send: (message) => own.send(message) });

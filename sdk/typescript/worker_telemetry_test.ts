@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { FakeDial, type FakeLine } from "../../tests/fakes/fake_dial.ts";
-import { readOtlpFrame, valuesOf } from "../../tests/fakes/otlp_frames.ts";
+import { FakeDial, type FakeTransport } from "../../tests/fakes/fake_dial.ts";
+import { readOtlpFrame, valuesOf } from "../../tests/fakes/otlp.ts";
 import { serveSockets } from "../../tests/fakes/socket_server.ts";
 import { runningTraceparent } from "./trace_context.ts";
 import { TELEMETRY_BATCH_MS } from "./wire/limits.ts";
@@ -23,9 +23,9 @@ function setup(options: WorkerOptions = {}) {
     ...options,
   });
   /** The worker's own line and the one for telemetry, once both are open. */
-  const open = (): [FakeLine, FakeLine] => {
-    const own = fake.line.open("w-1");
-    const telemetry = fake.line.open();
+  const open = (): [FakeTransport, FakeTransport] => {
+    const own = fake.transport.open("w-1");
+    const telemetry = fake.transport.open();
     own.take();
     return [own, telemetry];
   };
@@ -46,25 +46,25 @@ async function settle(): Promise<void> {
 
 Deno.test("a worker opens its telemetry line when it has reached the engine", async () => {
   const { fake, open, worker } = setup({ token: "t" });
-  assert.deepEqual(fake.lines.map(({ url }) => url), ["ws://127.0.0.1:1/"]);
+  assert.deepEqual(fake.transports.map(({ url }) => url), ["ws://127.0.0.1:1/"]);
 
   open();
-  fake.lines[0]!.drop();
+  fake.transports[0]!.drop();
 
-  assert.deepEqual(fake.lines.map(({ url }) => url), [
+  assert.deepEqual(fake.transports.map(({ url }) => url), [
     "ws://127.0.0.1:1/",
     "ws://127.0.0.1:1/otel",
   ]);
-  assert.deepEqual(fake.line.options.headers, { Authorization: "Bearer t" });
+  assert.deepEqual(fake.transport.options.headers, { Authorization: "Bearer t" });
   await worker.shutdown();
 });
 
 Deno.test("a worker with a line of its own or without telemetry opens no second one", async () => {
   for (const telemetry of [undefined, false]) {
     const { fake, worker } = setup({ telemetry });
-    fake.line.open("w-1");
+    fake.transport.open("w-1");
 
-    assert.equal(fake.lines.length, 1);
+    assert.equal(fake.transports.length, 1);
     await worker.shutdown();
   }
 });
@@ -156,7 +156,7 @@ Deno.test("a Logger of a worker with telemetry makes no calls", async () => {
 
 Deno.test("what a Logger says last leaves on the worker's own line if need be", async () => {
   const { fake, worker } = setup();
-  const own = fake.line.open("w-1");
+  const own = fake.transport.open("w-1");
 
   quietly(() => new Logger(worker).info("good bye"));
   await worker.shutdown();
@@ -170,18 +170,18 @@ Deno.test("a worker that shuts down closes both lines and leaves no timer", asyn
 
   await worker.shutdown();
 
-  assert.deepEqual(fake.lines.map(({ isOver }) => isOver), [true, true]);
+  assert.deepEqual(fake.transports.map(({ isOver }) => isOver), [true, true]);
   assert.equal(clock.waiting, 0);
 });
 
 Deno.test("a worker that gives up leaves no telemetry line and no timer", () => {
   const { clock, fake, worker } = setup({ reconnect: { maxAttempts: 1 } });
-  const own = fake.line.open("w-1");
-  const telemetry = fake.line.open();
+  const own = fake.transport.open("w-1");
+  const telemetry = fake.transport.open();
   own.drop();
   while (worker.connectionState !== "failed") {
     clock.tick(clock.nextIn!);
-    if (fake.line !== telemetry && !fake.line.isOver) fake.line.drop();
+    if (fake.transport !== telemetry && !fake.transport.isOver) fake.transport.drop();
   }
 
   assert.deepEqual([telemetry.isOver, clock.waiting], [true, 0]);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
-import { readVectors } from "../../tests/fakes/vectors.ts";
+import { readVectors } from "../../tests/fakes/source_tree.ts";
 import type { EngineError } from "./wire/errors.ts";
 import { Logger } from "./logger.ts";
 import type { WorkerOptions } from "./options.ts";
@@ -21,9 +21,9 @@ function setup(options: WorkerOptions = {}) {
   });
   /** Loses the line and opens the next one. */
   const comeBack = (workerId: string): void => {
-    fake.line.drop();
+    fake.transport.drop();
     clock.tick(30_000);
-    fake.line.open(workerId);
+    fake.transport.open(workerId);
   };
   return { clock, comeBack, errors, fake, worker };
 }
@@ -43,9 +43,9 @@ Deno.test("a worker announces itself, then says what it offers, then what waited
   worker.registerTriggerType({ id: "watch", description: "watches" }, PROVIDER);
   worker.trigger({ function_id: "math::add" }).catch(() => {});
 
-  fake.line.open("w-1");
+  fake.transport.open("w-1");
 
-  const [announcement, ...rest] = fake.line.take();
+  const [announcement, ...rest] = fake.transport.take();
   assert.equal(announcement!.function_id, "engine::workers::register");
   assert.deepEqual(announcement!.action, { type: "void" });
   const { name, description, runtime } = announcement!.data as Record<string, Json>;
@@ -56,19 +56,19 @@ Deno.test("a worker announces itself, then says what it offers, then what waited
     "registertrigger",
     "invokefunction",
   ]);
-  assert.deepEqual(fake.line.options.headers, { "x-a": "1", Authorization: "Bearer t" });
+  assert.deepEqual(fake.transport.options.headers, { "x-a": "1", Authorization: "Bearer t" });
   await worker.shutdown();
 });
 
 Deno.test("a worker that comes back reattaches first and says everything again", async () => {
   const { comeBack, fake, worker } = setup();
-  fake.line.open("w-1");
+  fake.transport.open("w-1");
   worker.registerFunction("a::b", () => 1);
   worker.registerFunction("a::gone", () => 1).unregister();
   const trigger = worker.registerTrigger({ type: "http", function_id: "a::b" });
 
   comeBack("w-2");
-  const second = fake.line.take();
+  const second = fake.transport.take();
   trigger.unregister();
   comeBack("w-3");
 
@@ -83,7 +83,7 @@ Deno.test("a worker that comes back reattaches first and says everything again",
     "registerfunction",
     "registertrigger",
   ]);
-  const third = fake.line.take();
+  const third = fake.transport.take();
   assert.equal(third[0]!.previous_worker_id, "w-2");
   assert.deepEqual(types(third), ["reattach", "invokefunction", "registerfunction"]);
   await worker.shutdown();
@@ -91,35 +91,39 @@ Deno.test("a worker that comes back reattaches first and says everything again",
 
 Deno.test("what is registered while there is no line goes out once, when there is one", async () => {
   const { clock, fake, worker } = setup();
-  fake.line.open("w-1");
-  fake.line.drop();
+  fake.transport.open("w-1");
+  fake.transport.drop();
   worker.registerFunction("a::b", () => 1);
 
   clock.tick(30_000);
-  fake.line.open("w-2");
+  fake.transport.open("w-2");
 
-  assert.deepEqual(types(fake.line.messages), ["reattach", "invokefunction", "registerfunction"]);
+  assert.deepEqual(types(fake.transport.messages), [
+    "reattach",
+    "invokefunction",
+    "registerfunction",
+  ]);
   await worker.shutdown();
 });
 
 Deno.test("calls that were sent fail when the line drops; queued ones leave with the next", async () => {
   const { clock, fake, worker } = setup();
-  fake.line.open("w-1");
+  fake.transport.open("w-1");
   const sent = worker.trigger({ function_id: "a::sent" });
-  fake.line.drop();
+  fake.transport.drop();
   await assert.rejects(sent, { code: "invocation_stopped" });
   const queued = worker.trigger({ function_id: "a::queued" });
   const late = worker.trigger({ function_id: "a::late", timeout_ms: 10 });
 
   clock.tick(1_500);
   await assert.rejects(late, { code: "TIMEOUT" });
-  fake.line.open("w-2");
+  fake.transport.open("w-2");
 
-  const call = fake.line.messages.at(-1)!;
+  const call = fake.transport.messages.at(-1)!;
   assert.equal(call.function_id, "a::queued");
   assert.equal(call.timeout_ms, 28_500);
   const invocation_id = call.invocation_id as string;
-  fake.line.say({ type: "invocationresult", invocation_id, function_id: "", result: 7 });
+  fake.transport.say({ type: "invocationresult", invocation_id, function_id: "", result: 7 });
   assert.equal(await queued, 7);
   await worker.shutdown();
 });
@@ -132,15 +136,15 @@ Deno.test("a result is never sent on another line than the call came on", async 
     await gate.promise;
     reason = signal.reason;
   });
-  fake.line.open("w-1");
-  fake.line.say({ type: "invokefunction", invocation_id: "1", function_id: "a::slow" });
+  fake.transport.open("w-1");
+  fake.transport.say({ type: "invokefunction", invocation_id: "1", function_id: "a::slow" });
 
   comeBack("w-2");
-  fake.line.take();
+  fake.transport.take();
   gate.resolve();
   await settle();
 
-  assert.deepEqual(fake.line.messages, []);
+  assert.deepEqual(fake.transport.messages, []);
   assert.equal((reason as EngineError).code, "invocation_stopped");
   await worker.shutdown();
 });
@@ -151,17 +155,17 @@ Deno.test("a call made inside a handler inherits what is left of its time", asyn
     await Promise.resolve();
     return worker.trigger({ function_id: "c::d", timeout_ms: 20_000 });
   });
-  fake.line.open("w-1").take();
+  fake.transport.open("w-1").take();
 
   const call = { type: "invokefunction", invocation_id: "1", function_id: "a::b" } as const;
-  fake.line.say({ ...call, timeout_ms: 5_000 });
+  fake.transport.say({ ...call, timeout_ms: 5_000 });
   await settle();
 
-  const nested = fake.line.messages[0]!;
+  const nested = fake.transport.messages[0]!;
   assert.deepEqual([nested.function_id, nested.timeout_ms], ["c::d", 5_000]);
   clock.tick(6_000);
   await settle();
-  const answer = fake.line.messages.at(-1)!;
+  const answer = fake.transport.messages.at(-1)!;
   assert.equal((answer.error as Record<string, Json>).code, "TIMEOUT");
   await worker.shutdown();
 });
@@ -171,18 +175,18 @@ Deno.test("a worker uses only what the engine on this line can do", async () => 
   worker.registerFunction("a::b", (_payload, _metadata, context) => context.progress(1));
   const call = { type: "invokefunction", invocation_id: "1", function_id: "a::b" } as const;
 
-  fake.line.open("w-1").take();
-  fake.line.say(call);
+  fake.transport.open("w-1").take();
+  fake.transport.say(call);
   await settle();
-  assert.deepEqual(types(fake.line.messages), ["invocationprogress", "invocationresult"]);
+  assert.deepEqual(types(fake.transport.messages), ["invocationprogress", "invocationresult"]);
 
   comeBack("w-2");
   const identity = { worker_id: "w-2", reattach_token: "t", capabilities: [] };
-  fake.line.say({ type: "workerregistered", ...identity });
-  fake.line.take();
-  fake.line.say(call);
+  fake.transport.say({ type: "workerregistered", ...identity });
+  fake.transport.take();
+  fake.transport.say(call);
   await settle();
-  assert.deepEqual(types(fake.line.messages), ["invocationresult"]);
+  assert.deepEqual(types(fake.transport.messages), ["invocationresult"]);
   await worker.shutdown();
 });
 
@@ -194,11 +198,11 @@ Deno.test("a provider is told to stop when the line ends, and again of what live
     unregisterTrigger: ({ id }) => void log.push(`-${id}`),
   });
   const offer = (id: string): void =>
-    fake.line.say({ type: "registertrigger", id, trigger_type: "watch", function_id: "a::b" });
-  fake.line.open("w-1");
+    fake.transport.say({ type: "registertrigger", id, trigger_type: "watch", function_id: "a::b" });
+  fake.transport.open("w-1");
   offer("t1");
   await settle();
-  assert.deepEqual(fake.line.messages.at(-1), {
+  assert.deepEqual(fake.transport.messages.at(-1), {
     type: "triggerregistrationresult",
     id: "t1",
     trigger_type: "watch",
@@ -209,7 +213,7 @@ Deno.test("a provider is told to stop when the line ends, and again of what live
   offer("t1");
   offer("t2");
   await settle();
-  fake.line.say({ type: "unregistertrigger", id: "t2", trigger_type: "watch" });
+  fake.transport.say({ type: "unregistertrigger", id: "t2", trigger_type: "watch" });
   registration.unregister();
 
   assert.deepEqual(log, ["+t1", "-t1", "+t1", "+t2", "-t2", "-t1"]);
@@ -220,17 +224,17 @@ Deno.test("shutdown() fails calls, closes without a word, and leaves no timer", 
   const { clock, fake, worker } = setup();
   const states: string[] = [];
   worker.onConnectionState((state) => states.push(state));
-  fake.line.open("w-1");
+  fake.transport.open("w-1");
   worker.registerFunction("a::b", () => 1);
   const call = worker.trigger({ function_id: "c::d" });
-  fake.line.take();
+  fake.transport.take();
 
   await Promise.all([worker.shutdown(), worker.shutdown()]);
 
   const down = { code: "SHUTDOWN", message: "SHUTDOWN: engine client is shutting down" };
   await assert.rejects(call, down);
   await assert.rejects(worker.trigger({ function_id: "c::d" }), down);
-  assert.deepEqual(fake.line.messages, []);
+  assert.deepEqual(fake.transport.messages, []);
   assert.deepEqual(states, ["connected", "disconnected"]);
   assert.equal(clock.waiting, 0);
   assert.equal(worker.registerFunction("late::one", () => 1).id, "late::one");
@@ -240,18 +244,18 @@ Deno.test("`await using` shuts a worker down", async () => {
   const { fake, worker } = setup();
   {
     await using _worker = worker;
-    fake.line.open("w-1");
+    fake.transport.open("w-1");
   }
 
   assert.equal(worker.connectionState, "disconnected");
-  assert.ok(fake.line.isOver);
+  assert.ok(fake.transport.isOver);
 });
 
 Deno.test("a worker that may not try again fails what waits with engine_unreachable", async () => {
   const { clock, errors, fake, worker } = setup({ reconnect: { maxAttempts: 1 } });
   const call = worker.trigger({ function_id: "a::b" });
 
-  fake.line.drop(1006, "connect ECONNREFUSED 127.0.0.1:1");
+  fake.transport.drop(1006, "connect ECONNREFUSED 127.0.0.1:1");
 
   const message = "Cannot reach the engine at ws://127.0.0.1:1/: connect ECONNREFUSED 127.0.0.1:1";
   assert.equal(worker.connectionState, "failed");
@@ -268,7 +272,7 @@ Deno.test("a worker says once why it cannot reach the engine, without the token"
   const { clock, errors, fake, worker } = setup();
 
   for (const reason of ["HTTP 401", "HTTP 401", "ECONNREFUSED"]) {
-    fake.line.drop(1006, reason);
+    fake.transport.drop(1006, reason);
     clock.tick(40_000);
   }
 
@@ -288,7 +292,7 @@ Deno.test("onConnectionState() hears of every state until it is told to stop", a
   const stop = worker.onConnectionState((state) => states.push(state));
   assert.equal(worker.connectionState, "connecting");
 
-  fake.line.open("w-1");
+  fake.transport.open("w-1");
   comeBack("w-2");
   stop();
   await worker.shutdown();
@@ -299,20 +303,20 @@ Deno.test("onConnectionState() hears of every state until it is told to stop", a
 
 Deno.test("a fatal registrationrejected stops the worker, any other one is reported", async () => {
   const { clock, errors, fake, worker } = setup();
-  fake.line.open("w-1");
+  fake.transport.open("w-1");
   const rejected = { type: "registrationrejected", namespace: "default" } as const;
 
-  fake.line.say({
+  fake.transport.say({
     ...rejected,
     code: "FUNCTION_NAMESPACE_CONFLICT",
     function_id: "engine::x",
     message: "reserved",
   });
   assert.equal(worker.connectionState, "connected");
-  fake.line.say({ ...rejected, code: "WORKER_NAMESPACE_CONFLICT", worker_name: "shop" });
+  fake.transport.say({ ...rejected, code: "WORKER_NAMESPACE_CONFLICT", worker_name: "shop" });
 
   assert.equal(worker.connectionState, "failed");
-  assert.ok(fake.line.isOver);
+  assert.ok(fake.transport.isOver);
   assert.equal(clock.waiting, 0);
   assert.deepEqual(errors.map(({ message }) => message), [
     "The engine refused engine::x in namespace default (FUNCTION_NAMESPACE_CONFLICT): reserved",
@@ -327,9 +331,9 @@ Deno.test("a refused trigger is printed with its id and type, and nothing is thr
   console.error = (line: string) => lines.push(line);
   const { fake, worker } = setup({ onError: undefined });
   try {
-    fake.line.open("w-1");
+    fake.transport.open("w-1");
     const { id } = worker.registerTrigger({ type: "cron", function_id: "a::b" });
-    fake.line.say({
+    fake.transport.say({
       type: "triggerregistrationresult",
       id,
       trigger_type: "cron",
@@ -355,8 +359,8 @@ Deno.test("an onError that throws does not end the worker", async () => {
     },
   });
   try {
-    fake.line.open("w-1");
-    fake.line.sayText("not JSON");
+    fake.transport.open("w-1");
+    fake.transport.sayText("not JSON");
 
     assert.equal(worker.connectionState, "connected");
   } finally {
@@ -368,24 +372,24 @@ Deno.test("an onError that throws does not end the worker", async () => {
 Deno.test("a worker survives every golden frame of the engine, and random ones", async () => {
   const { fake, worker } = setup();
   worker.registerFunction("a::b", () => "alive");
-  fake.line.open("w-1");
+  fake.transport.open("w-1");
   const frames = (await readVectors()).filter(({ message, direction }) =>
     direction === "engine" && message?.code !== "WORKER_NAMESPACE_CONFLICT"
   );
-  for (const { frame } of frames) fake.line.sayText(frame);
+  for (const { frame } of frames) fake.transport.sayText(frame);
   for (let seed = 1; seed < 300; seed++) {
     const { frame } = frames[seed % frames.length]!;
-    fake.line.sayText(frame.slice(0, seed * 7919 % (frame.length + 1)));
+    fake.transport.sayText(frame.slice(0, seed * 7919 % (frame.length + 1)));
   }
   await settle();
-  fake.line.take();
+  fake.transport.take();
 
-  fake.line.say({ type: "invokefunction", invocation_id: "z", function_id: "a::b" });
+  fake.transport.say({ type: "invokefunction", invocation_id: "z", function_id: "a::b" });
   await settle();
 
   assert.ok(frames.length > 10);
   assert.equal(worker.connectionState, "connected");
-  assert.equal(fake.line.messages.at(-1)!.result, "alive");
+  assert.equal(fake.transport.messages.at(-1)!.result, "alive");
   await worker.shutdown();
 });
 
@@ -393,7 +397,7 @@ Deno.test("a Logger made for a worker sends its lines over it", async () => {
   const { info } = console;
   console.info = () => {};
   const { fake, worker } = setup();
-  fake.line.open("w-1").take();
+  fake.transport.open("w-1").take();
   try {
     new Logger(worker).info("accepted", { order: 7 });
   } finally {
@@ -401,7 +405,7 @@ Deno.test("a Logger made for a worker sends its lines over it", async () => {
   }
 
   const payload = { message: "accepted", data: { order: 7 }, service_name: "shop" };
-  assert.deepEqual(fake.line.messages, [{
+  assert.deepEqual(fake.transport.messages, [{
     type: "invokefunction",
     function_id: "engine::log::info",
     action: { type: "void" },
@@ -432,11 +436,11 @@ const refused: Record<string, (worker: Worker) => void> = {
 for (const [name, register] of Object.entries(refused)) {
   Deno.test(`a worker refuses ${name} and sends nothing`, async () => {
     const { fake, worker } = setup();
-    fake.line.open("w-1").take();
+    fake.transport.open("w-1").take();
 
     assert.throws(() => register(worker), { name: "EngineError", code: "INVALID_ARGUMENTS" });
 
-    assert.deepEqual(fake.line.messages, []);
+    assert.deepEqual(fake.transport.messages, []);
     await worker.shutdown();
   });
 }
@@ -448,18 +452,18 @@ const badOptions: Record<string, WorkerOptions> = {
 };
 for (const [name, options] of Object.entries(badOptions)) {
   Deno.test(`registerWorker() refuses ${name} and does not dial`, () => {
-    const { dial, lines } = new FakeDial();
+    const { dial, transports } = new FakeDial();
 
     assert.throws(() => registerWorker("ws://127.0.0.1:1", { dial, ...options }), {
       code: "INVALID_ARGUMENTS",
     });
 
-    assert.deepEqual(lines, []);
+    assert.deepEqual(transports, []);
   });
 }
 
 Deno.test("registerWorker() takes the address given, else ENGINE_URL, else the default", async () => {
-  const { dial, lines } = new FakeDial();
+  const { dial, transports } = new FakeDial();
   const before = Deno.env.get("ENGINE_URL");
   Deno.env.set("ENGINE_URL", "http://127.0.0.1:2");
   const workers = [
@@ -470,7 +474,7 @@ Deno.test("registerWorker() takes the address given, else ENGINE_URL, else the d
   workers.push(registerWorker(undefined, { dial }));
   if (before !== undefined) Deno.env.set("ENGINE_URL", before);
 
-  assert.deepEqual(lines.map(({ url }) => url), [
+  assert.deepEqual(transports.map(({ url }) => url), [
     "wss://engine.example/",
     "ws://127.0.0.1:2/",
     "ws://127.0.0.1:49134/",
@@ -480,16 +484,16 @@ Deno.test("registerWorker() takes the address given, else ENGINE_URL, else the d
 
 Deno.test("a ping of the engine is answered, other messages of no concern are ignored", async () => {
   const { errors, fake, worker } = setup();
-  fake.line.open("w-1").take();
+  fake.transport.open("w-1").take();
   const messages: EngineMessage[] = [
     { type: "ping" },
     { type: "pong" },
     { type: "invocationresult", invocation_id: "unknown", function_id: "x" },
     { type: "error", error: { code: "overloaded", message: "Too much" } },
   ];
-  for (const message of messages) fake.line.say(message);
+  for (const message of messages) fake.transport.say(message);
 
-  assert.deepEqual(fake.line.messages, [{ type: "pong" }]);
+  assert.deepEqual(fake.transport.messages, [{ type: "pong" }]);
   assert.deepEqual(errors.map(({ code, message }) => [code, message]), [[
     "overloaded",
     "Too much",

@@ -304,7 +304,7 @@ Deno.test("nothing that a worker sends holds a newline, whatever user code says"
   const fake = new FakeDial();
   const onError = () => {};
   const worker = registerWorker("ws://x", { dial: fake.dial, onError, description: "a\nb" });
-  const line = fake.line.open("w\n1");
+  const line = fake.transport.open("w\n1");
   const nasty = { "k\ne\r\ny": "v\nw\u2028", nested: ["\n"] };
   worker.registerFunction("good::one", (payload, _metadata, context) => {
     context.progress({ "at\n": 1 });

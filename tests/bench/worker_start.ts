@@ -10,7 +10,7 @@
  */
 import { InvocationError } from "../../mod.ts";
 import { EngineProcess } from "../fakes/engine_process.ts";
-import { vmHere } from "../fakes/vm_host.ts";
+import { vmHere } from "../fakes/vm_project.ts";
 import { median, table } from "./figures.ts";
 import { until } from "../fakes/until.ts";
 

@@ -6,8 +6,7 @@
 import assert from "node:assert/strict";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { Random } from "../fakes/random.ts";
-import type { WireClient } from "../fakes/wire_client.ts";
-import { proveOnWire } from "../fakes/wire_engine.ts";
+import { proveOnWire, type WireClient } from "../fakes/wire_engine.ts";
 
 /** The next message is an `error` frame of code `bad_message`, in its exact shape. */
 async function hearsError(line: WireClient, about: string): Promise<string> {

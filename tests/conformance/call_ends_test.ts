@@ -6,8 +6,7 @@
  */
 import assert from "node:assert/strict";
 import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import type { WireClient } from "../fakes/wire_client.ts";
-import { proveOnWire, type Wire } from "../fakes/wire_engine.ts";
+import { proveOnWire, type Wire, type WireClient } from "../fakes/wire_engine.ts";
 
 const CANCELLED = { code: "cancelled", message: "Invocation cancelled" };
 const STOPPED = { code: "invocation_stopped", message: "Invocation stopped" };

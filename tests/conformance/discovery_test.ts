@@ -5,8 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import type { WireClient } from "../fakes/wire_client.ts";
-import { proveOnWire } from "../fakes/wire_engine.ts";
+import { proveOnWire, type WireClient } from "../fakes/wire_engine.ts";
 
 const ASKED = { type: "object", properties: { sku: { type: "string" } } };
 const ANSWERED = { type: "object" };

@@ -5,8 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import type { WireClient } from "../fakes/wire_client.ts";
-import { proveOnWire, type Wire } from "../fakes/wire_engine.ts";
+import { proveOnWire, type Wire, type WireClient } from "../fakes/wire_engine.ts";
 
 /** What a client got. */
 interface Answer {

@@ -6,8 +6,7 @@
 import assert from "node:assert/strict";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { until } from "../fakes/until.ts";
-import type { WireClient } from "../fakes/wire_client.ts";
-import { proveOnWire } from "../fakes/wire_engine.ts";
+import { proveOnWire, type WireClient } from "../fakes/wire_engine.ts";
 
 interface Updated {
   readonly old_value: Json;

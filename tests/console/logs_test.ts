@@ -8,7 +8,7 @@ import { chromium, type Page } from "playwright-core";
 import { type Json, Logger } from "../../mod.ts";
 import { consolePage } from "../../workers/console/server.ts";
 import { browserTest, chromiumHere, ConsoleWorld } from "./console_browser.ts";
-import { order, startOrderShop } from "../fakes/order_shop.ts";
+import { order, startOrderShop } from "./order_shop.ts";
 import { ScriptedConsole } from "./scripted_console.ts";
 
 Deno.test(

@@ -24,7 +24,7 @@ import {
   refuse,
   shuffled,
   textOf,
-} from "../fakes/store_values.ts";
+} from "../fakes/fake_store.ts";
 
 /** Registers the tests of the contract for one implementation. */
 export function testStore(name: string, open: OpenStore): void {

@@ -6,7 +6,7 @@
  */
 import assert from "node:assert/strict";
 import { type Json, registerWorker } from "../../mod.ts";
-import { SocketEngine } from "../fakes/socket_engine.ts";
+import { SocketEngine } from "../fakes/socket_server.ts";
 
 const SDK = new URL("../../sdk/npm/engine_sdk.js", import.meta.url);
 const CHROMIUM = "/usr/bin/chromium";

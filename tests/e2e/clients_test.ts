@@ -14,8 +14,7 @@ import type { Json } from "../../mod.ts";
 import { Port } from "../contracts/connection_setup.ts";
 import { chromiumHere } from "../console/console_browser.ts";
 import { HeadlessBrowser } from "../console/headless_browser.ts";
-import { findNode } from "../fakes/node_program.ts";
-import { findPython, PYTHON_ENV } from "../fakes/python_program.ts";
+import { findNode, findPython, PYTHON_ENV } from "../fakes/programs.ts";
 import { until } from "../fakes/until.ts";
 
 const hasNode = await findNode("part of tests/e2e/clients_test.ts");

@@ -9,7 +9,7 @@
  */
 import assert from "node:assert/strict";
 import manifest from "../../deno.json" with { type: "json" };
-import { wholeGraph } from "../fakes/module_graph.ts";
+import { wholeGraph } from "../fakes/source_tree.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 

@@ -11,7 +11,7 @@ import assert from "node:assert/strict";
 import { decodeRecord, partsFor } from "../../engine/store/record.ts";
 import { openKvStore } from "../../engine/store/kv_store.ts";
 import { textFor } from "../fakes/crashing_writer.ts";
-import { randomFrom } from "../fakes/store_values.ts";
+import { randomFrom } from "../fakes/fake_store.ts";
 
 const KILLS = 15;
 const CLIENTS = 8;

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { startEngine } from "../../engine/mod.ts";
 import { registerWorker } from "../../mod.ts";
-import { OtlpReceiver } from "../fakes/otlp_receiver.ts";
+import { OtlpReceiver } from "../fakes/otlp.ts";
 
 interface Check {
   readonly name: string;

@@ -10,7 +10,7 @@ import assert from "node:assert/strict";
 import { listenRaw } from "../../engine/transport/raw_listener.ts";
 import { registerWorker } from "../../mod.ts";
 import { Port } from "../contracts/connection_setup.ts";
-import { findNode, NodeProgram } from "../fakes/node_program.ts";
+import { findNode, NodeProgram } from "../fakes/programs.ts";
 import { encodeFrame, OP, RawWsClient } from "../fakes/raw_ws_client.ts";
 import { serveSockets, type SocketServer } from "../fakes/socket_server.ts";
 

@@ -11,8 +11,8 @@ import {
   registerWorker,
   type Worker,
 } from "../../mod.ts";
-import { findNode, NodeProgram } from "../fakes/node_program.ts";
-import { SocketEngine } from "../fakes/socket_engine.ts";
+import { findNode, NodeProgram } from "../fakes/programs.ts";
+import { SocketEngine } from "../fakes/socket_server.ts";
 import { until } from "../fakes/until.ts";
 
 const hasNode = await findNode("tests/e2e/node_test.ts");

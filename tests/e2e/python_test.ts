@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import type { Json, Worker } from "../../mod.ts";
 import { EngineProcess } from "../fakes/engine_process.ts";
-import { findPython, PYTHON_ENV } from "../fakes/python_program.ts";
+import { findPython, PYTHON_ENV } from "../fakes/programs.ts";
 import { until } from "../fakes/until.ts";
 
 const WORKER = `

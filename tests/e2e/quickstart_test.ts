@@ -6,7 +6,7 @@
  */
 import assert from "node:assert/strict";
 import { isAlive } from "../fakes/engine_process.ts";
-import { checkQuickstart, quickstart } from "../fakes/quickstart_program.ts";
+import { checkQuickstart, quickstart } from "../fakes/programs.ts";
 import { until } from "../fakes/until.ts";
 
 /** Removes the temporary directory of a run that left its project. */

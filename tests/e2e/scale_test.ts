@@ -7,8 +7,12 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { type FakeRouter, fakeRouter, type FakeWorker } from "../fakes/fake_router.ts";
-import { told } from "../fakes/trigger_setup.ts";
+import {
+  type FakeRouter,
+  fakeRouter,
+  type FakeWorker,
+  triggersSentTo,
+} from "../fakes/fake_router.ts";
 
 /** How much longer a thing may take among ten times as many; searching takes ten times as long. */
 const ROOM = 4;
@@ -133,7 +137,7 @@ Deno.test("thousands of equal triggers are one for the engine, until the last wo
   const engine = engineWithTicks();
   const workers = crowd(engine, 1_000);
   const shared = () =>
-    told(engine.ticker).filter((it) => /t0-shared|registertrigger t\d+-shared/.test(it));
+    triggersSentTo(engine.ticker).filter((it) => /t0-shared|registertrigger t\d+-shared/.test(it));
 
   assert.deepEqual(shared(), ["registertrigger t0-shared"]);
   for (const worker of workers.slice(1)) worker.cut();

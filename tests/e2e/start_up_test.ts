@@ -7,7 +7,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { staticGraph } from "../fakes/module_graph.ts";
+import { staticGraph } from "../fakes/source_tree.ts";
 
 const ENGINE = new URL("../../engine/engine.ts", import.meta.url);
 /** Parts that are imported by `import()` when they are needed. */

@@ -7,8 +7,7 @@
 import assert from "node:assert/strict";
 import { Certificates, findOpenssl } from "../fakes/certificates.ts";
 import { type CommandResult, EngineProcess } from "../fakes/engine_process.ts";
-import { findNode, NodeProgram } from "../fakes/node_program.ts";
-import { findPython, PYTHON_ENV } from "../fakes/python_program.ts";
+import { findNode, findPython, NodeProgram, PYTHON_ENV } from "../fakes/programs.ts";
 import { until } from "../fakes/until.ts";
 
 const ignore = !await findOpenssl("tests/e2e/tls_e2e_test.ts") ||

@@ -8,8 +8,8 @@ import assert from "node:assert/strict";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { engine } from "../../workers/engine/mod.ts";
-import { FakeConnection, type FakeLine, fakeLine } from "../fakes/fake_connection.ts";
-import { observe, type Observed } from "../fakes/observed.ts";
+import { FakeConnection, type FakePeer, fakePeer } from "../fakes/fake_connection.ts";
+import { observe, type Observed } from "../fakes/local_engine.ts";
 
 /** How much longer one worker may take among ten times as many; a search takes ten times. */
 const ROOM = 4;
@@ -32,10 +32,10 @@ function watch(worker: Worker): ReadonlyMap<string, number> {
 }
 
 /** A worker with a function and a trigger of its own. */
-function join({ local: { router } }: Observed, i: number): FakeLine {
+function join({ local: { router } }: Observed, i: number): FakePeer {
   const peer = { address: "127.0.0.1", launch_id: null, builtin: null };
   const connection = new FakeConnection(`line ${i}`);
-  const line = fakeLine(connection, router.open(connection, peer));
+  const line = fakePeer(connection, router.open(connection, peer));
   line.say({ type: "registerfunction", id: `crowd${i}::f` });
   const config: Json = { every: i };
   const [trigger_type, function_id] = ["tick", `crowd${i}::f`];

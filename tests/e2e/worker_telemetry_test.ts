@@ -6,9 +6,8 @@
  */
 import assert from "node:assert/strict";
 import { LineSplitter, OutputMarks, type UnmarkedLine } from "../../engine/process/output.ts";
-import { findNode } from "../fakes/node_program.ts";
-import { type OtlpFrame, readOtlpFrame, valuesOf } from "../fakes/otlp_frames.ts";
-import { findPython, PYTHON_ENV } from "../fakes/python_program.ts";
+import { findNode, findPython, PYTHON_ENV } from "../fakes/programs.ts";
+import { type OtlpFrame, readOtlpFrame, valuesOf } from "../fakes/otlp.ts";
 import { serveSockets } from "../fakes/socket_server.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;

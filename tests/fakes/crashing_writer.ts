@@ -8,7 +8,7 @@
  * @module
  */
 import { openKvStore } from "../../engine/store/kv_store.ts";
-import { counting, textOf } from "./store_values.ts";
+import { counting, textOf } from "./fake_store.ts";
 
 const CLIENTS = 8;
 

@@ -5,6 +5,8 @@
  */
 import type { Connection, ConnectionEvents } from "../../engine/ports/connection.ts";
 import type { EngineMessage } from "../../sdk/typescript/wire/protocol.ts";
+import type { BrowserSocket } from "../../workers/console/outbox.ts";
+import type { ConsoleMessage } from "../../workers/console/wire.ts";
 
 // What a line is given is UTF-8; a test hears of it when it is not.
 const UTF_8 = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });
@@ -90,7 +92,7 @@ export class FakeConnection implements Connection {
 }
 
 /** A line as a test drives it: what the engine sent, and what the peer says. */
-export interface FakeLine {
+export interface FakePeer {
   readonly connection: FakeConnection;
   readonly events: ConnectionEvents;
   /** The peer says something: a string as it is, anything else as JSON. */
@@ -100,7 +102,7 @@ export interface FakeLine {
 }
 
 /** Joins a recording connection and the events it reports to. */
-export function fakeLine(connection: FakeConnection, events: ConnectionEvents): FakeLine {
+export function fakePeer(connection: FakeConnection, events: ConnectionEvents): FakePeer {
   return {
     connection,
     events,
@@ -110,4 +112,32 @@ export function fakeLine(connection: FakeConnection, events: ConnectionEvents): 
       events.closed(code, reason);
     },
   };
+}
+
+/** See the top of this file. */
+export class FakeBrowserSocket implements BrowserSocket {
+  /** What a test says that the browser has not read. */
+  bufferedAmount = 0;
+  readyState = 1;
+  /** The messages, in order. */
+  readonly sent: ConsoleMessage[] = [];
+  /** Code and reason, once it is closed. */
+  closedWith: readonly [number, string] | undefined;
+  /** Counts what is sent as unread. */
+  isStalled = false;
+
+  send(text: string): void {
+    if (this.isStalled) this.bufferedAmount += text.length;
+    this.sent.push(JSON.parse(text));
+  }
+
+  close(code: number, reason: string): void {
+    this.readyState = 3;
+    this.closedWith ??= [code, reason];
+  }
+
+  /** What was sent for an id. */
+  about(id: number): ConsoleMessage[] {
+    return this.sent.filter((message) => (message as { id?: number }).id === id);
+  }
 }

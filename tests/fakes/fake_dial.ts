@@ -12,7 +12,7 @@ import type {
 } from "../../sdk/typescript/wire/transport.ts";
 
 /** One attempt of a worker to open a line, seen from the engine. */
-export class FakeLine implements Transport {
+export class FakeTransport implements Transport {
   /** What the worker sent, as text. */
   readonly texts: string[] = [];
   /** What the worker sent, as bytes. */
@@ -90,17 +90,17 @@ export class FakeLine implements Transport {
 
 /** A {@linkcode Dial} that keeps every line it was asked for. */
 export class FakeDial {
-  readonly lines: FakeLine[] = [];
+  readonly transports: FakeTransport[] = [];
 
   /** To be handed to a worker. */
   readonly dial: Dial = (url, events, options) => {
-    const line = new FakeLine(url, events, options);
-    this.lines.push(line);
-    return line;
+    const transport = new FakeTransport(url, events, options);
+    this.transports.push(transport);
+    return transport;
   };
 
   /** The newest line. */
-  get line(): FakeLine {
-    return this.lines.at(-1)!;
+  get transport(): FakeTransport {
+    return this.transports.at(-1)!;
   }
 }

@@ -3,13 +3,12 @@
  *
  * @module
  */
-import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import assert from "node:assert/strict";
 import {
   INFLIGHT_BYTES_MAX,
   INFLIGHT_CALLS_MAX,
   INVOCATION_TIMEOUT_MS,
 } from "../../engine/config/config.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import {
   noopObserver,
   type PeerInfo,
@@ -19,9 +18,17 @@ import {
 import type { CallObserver } from "../../engine/ports/call_observer.ts";
 import type { EngineEvent } from "../../engine/ports/events.ts";
 import type { SchemaCheck, Schemas } from "../../engine/ports/schemas.ts";
-import type { TelemetryFrame } from "../../engine/ports/telemetry.ts";
+import type { CallSpan, TelemetryFrame, TraceSettings } from "../../engine/ports/telemetry.ts";
+import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type {
+  EngineMessage,
+  InvokeFunction,
+  Json,
+  JsonObject,
+} from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "./fake_clock.ts";
-import { FakeConnection, type FakeLine, fakeLine } from "./fake_connection.ts";
+import { FakeConnection, type FakePeer, fakePeer } from "./fake_connection.ts";
 
 /** The settings of PROTOCOL 12. */
 export const DEFAULT_SETTINGS: RouterSettings = {
@@ -44,7 +51,7 @@ export const fakeSchemas: Schemas = {
 };
 
 /** A line of a fake router, and what its peer was told when it opened. */
-export interface FakeWorker extends FakeLine {
+export interface FakeWorker extends FakePeer {
   readonly worker_id: string;
   readonly reattach_token: string;
 }
@@ -85,7 +92,7 @@ export function fakeRouter(
   const open = (info: Partial<PeerInfo> = {}): FakeWorker => {
     const connection = new FakeConnection(newId());
     const peer = { address: "127.0.0.1", launch_id: null, builtin: null, ...info };
-    const line = fakeLine(connection, router.open(connection, peer));
+    const line = fakePeer(connection, router.open(connection, peer));
     const [greeting] = connection.take();
     if (greeting?.type !== "workerregistered") throw new Error("a worker is greeted first");
     const { worker_id, reattach_token } = greeting;
@@ -93,4 +100,147 @@ export function fakeRouter(
   };
   const openBuiltin = (builtin: string) => open({ builtin, address: null });
   return { router, clock, events, telemetry, open, openBuiltin };
+}
+
+/** A call as a worker gets it. */
+export type HandedCall = InvokeFunction & { invocation_id: string };
+
+const ALL = ["cancel", "timeout", "progress"];
+
+/** A router with somebody who offers and somebody who calls. */
+export interface Calling extends FakeRouter {
+  readonly worker: FakeWorker;
+  readonly caller: FakeWorker;
+}
+
+/** A worker that offers `f` and a caller; both announced that they can do everything. */
+export function calling(
+  settings: Partial<RouterSettings> = {},
+  observe?: Parameters<typeof fakeRouter>[1],
+): Calling {
+  const engine = fakeRouter(settings, observe);
+  const worker = engine.open();
+  announce(worker);
+  worker.say({ type: "registerfunction", id: "f" });
+  const caller = engine.open();
+  announce(caller);
+  return { ...engine, worker, caller };
+}
+
+/** Says who speaks, and what it can do. */
+export function announce(line: FakeWorker, capabilities = ALL): void {
+  const data = { name: "w", capabilities };
+  line.say({ type: "invokefunction", function_id: "engine::workers::register", data });
+}
+
+/** Makes a call of `f`, or of whatever `fields` say. */
+export function call(
+  line: FakeWorker,
+  invocation_id: string,
+  fields: Partial<InvokeFunction> = {},
+): void {
+  line.say({ type: "invokefunction", invocation_id, function_id: "f", data: 1, ...fields });
+}
+
+/** The calls a worker was handed since last time. */
+export function handed({ connection }: FakeWorker): HandedCall[] {
+  return connection.take().filter((message) => message.type === "invokefunction")
+    .map((message) => message as HandedCall);
+}
+
+/** Ends a call that a worker was handed. */
+export function answer(line: FakeWorker, invocation_id: string, result: unknown = "done"): void {
+  line.say({ type: "invocationresult", invocation_id, function_id: "f", result });
+}
+
+/** The results of a caller since last time: the value or the error, by its id. */
+export function results({ connection }: FakeWorker): Record<string, unknown> {
+  return Object.fromEntries(
+    connection.take().filter((message) => message.type === "invocationresult")
+      .map(({ invocation_id, error, result }) => [invocation_id, error?.code ?? result]),
+  );
+}
+
+/** The one message that a line was sent since last time. */
+export function only({ connection }: FakeWorker): EngineMessage {
+  const messages = connection.take();
+  assert.equal(messages.length, 1);
+  return messages[0]!;
+}
+
+/** A type that a worker provides. */
+export const TYPE = { type: "registertriggertype", id: "file-watch", description: "Files" };
+/** A trigger of that type. */
+export const TRIGGER = {
+  type: "registertrigger",
+  id: "t1",
+  trigger_type: "file-watch",
+  function_id: "docs::index",
+  config: { dir: "inbox" },
+};
+
+/** A router and the two workers that a trigger concerns. */
+export interface TriggerSetup extends FakeRouter {
+  readonly provider: FakeWorker;
+  readonly originator: FakeWorker;
+}
+
+/** A router with a provider of the type and a worker that may register triggers. */
+export function withTriggerType(builtin: string | null = null): TriggerSetup {
+  const engine = fakeRouter();
+  const provider = engine.open({ builtin });
+  provider.say(TYPE);
+  return { ...engine, provider, originator: engine.open() };
+}
+
+/** What a line was sent since last time: the kind and the id of each trigger message. */
+export function triggersSentTo({ connection }: FakeWorker): string[] {
+  return connection.take().map((message) => `${message.type} ${"id" in message ? message.id : ""}`);
+}
+
+/** The provider says what became of a trigger. */
+export function answerTrigger(
+  provider: FakeWorker,
+  id: string,
+  error?: { code: string; message: string },
+): void {
+  const { trigger_type, function_id } = TRIGGER;
+  provider.say({ type: "triggerregistrationresult", id, trigger_type, function_id, error });
+}
+
+/** Everything is recorded. */
+export const RECORD_ALL: TraceSettings = {
+  enabled: true,
+  ratio: 1,
+  rules: [],
+  memory_bytes: 1024 * 1024,
+  payload_chars: 200,
+};
+
+/** The router and its recorder. */
+export interface RecordedRouter extends Calling {
+  readonly recorder: CallRecorder;
+  /** The calls that ended since last time, in that order. */
+  take(): CallSpan[];
+}
+
+/** As {@linkcode calling}; what was recorded so far is taken. */
+export function recordedRouter(
+  settings: Partial<TraceSettings> = {},
+  routing: Partial<RouterSettings> = {},
+): RecordedRouter {
+  let recorder!: CallRecorder;
+  const engine = calling(routing, (clock) => {
+    recorder = new CallRecorder({ clock });
+    recorder.configure({ ...RECORD_ALL, ...settings });
+    return recorder;
+  });
+  let cursor = 0;
+  const take = (): CallSpan[] => {
+    const next = recorder.ended(cursor, 1_000_000);
+    cursor = next.cursor;
+    return next.spans;
+  };
+  take();
+  return { ...engine, recorder, take };
 }

@@ -3,9 +3,29 @@
  *
  * @module
  */
-import type { CallSpan } from "../../engine/ports/telemetry.ts";
+import { bytesOf } from "../../engine/core/wire/bytes.ts";
+import type {
+  CallFilter,
+  CallSpan,
+  CallTraces,
+  EndedSpan,
+  TraceSettings,
+} from "../../engine/ports/telemetry.ts";
+import { CountingMeter, MeteredFunction } from "../../engine/telemetry/function_meters.ts";
+import {
+  NO_NUMBER,
+  OPEN_WORD,
+  OpenSpans,
+  UNOPENED_PLACE,
+} from "../../engine/telemetry/open_spans.ts";
+import { SpanEndpoint } from "../../engine/telemetry/span_detail.ts";
+import type { SpanPage } from "../../engine/telemetry/span_page.ts";
 import type { NewLog } from "../../workers/observability/logs/record.ts";
+import { Redactor } from "../../workers/observability/redact.ts";
+import { SpanRing } from "../../workers/observability/traces/ring.ts";
 import type { SpanAttribute, StoredSpan } from "../../workers/observability/traces/span.ts";
+import { SpanStore } from "../../workers/observability/traces/store.ts";
+import { FakeClock } from "./fake_clock.ts";
 
 /** 2025-11-21T12:00:00Z. */
 export const NOON = Date.UTC(2025, 10, 21, 12);
@@ -87,4 +107,148 @@ export function newLog(changes: Partial<NewLog> = {}): NewLog {
     scope_name: null,
     ...changes,
   };
+}
+
+/** What a test says of a span; everything else is made up. */
+export interface SpanWords {
+  readonly seq: number;
+  readonly trace?: number;
+  readonly span?: number;
+  readonly parent?: number;
+  readonly slot?: number;
+  readonly uses?: number;
+  readonly callerId?: string;
+  readonly function_id?: string;
+  readonly since?: number;
+  readonly sent?: number;
+  readonly ended?: number;
+  readonly request?: string;
+  readonly error?: string;
+}
+
+/** The span of a call from `shop` to a worker without a name, ready to be written. */
+export function spanOf(said: SpanWords): OpenSpans {
+  const { seq, trace = 1, span = seq, parent = 0, function_id = "a::f" } = said;
+  const open = new OpenSpans();
+  const callerId = bytesOf(said.callerId ?? "");
+  const call = {
+    slot: said.slot ?? NO_NUMBER,
+    uses: said.uses ?? 0,
+    callerId,
+    callerIdBytes: callerId.length,
+    timeout_ms: 1_000,
+    since: said.since ?? seq,
+    subject: new MeteredFunction("default", function_id, new CountingMeter("default", function_id)),
+  };
+  const place = open.open(call, new SpanEndpoint("caller-1", "shop"), UNOPENED_PLACE);
+  open.words[OPEN_WORD.trace] = trace;
+  open.words[OPEN_WORD.span] = span;
+  open.words[OPEN_WORD.parent] = parent;
+  open.sample(place, seq);
+  if (said.sent !== undefined) open.send(place, new SpanEndpoint("callee-1", ""), said.sent);
+  if (said.request !== undefined) {
+    open.words[OPEN_WORD.requestChars] = said.request.length;
+    open.more(place).setRequest(said.request);
+  }
+  if (said.error !== undefined) {
+    open.more(place).setError({ code: said.error, message: said.error }, null);
+  }
+  open.prepare(place, said.ended ?? NaN);
+  return open;
+}
+
+/** Writes such spans to a page. */
+export function writeSpans(page: SpanPage, epoch: number, ...spans: SpanWords[]): void {
+  for (const span of spans) page.write(spanOf(span), UNOPENED_PLACE, epoch);
+}
+
+/** Ids of calls, as the router makes them. */
+export function callId(slot: number, uses: number): string {
+  return `${slot.toString(16).padStart(8, "0")}-${
+    String(uses).padStart(4, "0")
+  }-4000-8000-00000000abcd`;
+}
+
+/** Calls as a test tells them, in the order of their ends. */
+export class FakeTraces implements CallTraces {
+  settings: TraceSettings = {
+    enabled: true,
+    ratio: 1,
+    rules: [],
+    memory_bytes: 1_000_000,
+    payload_chars: 100,
+  };
+  capacity = 1_000;
+  readonly #listeners = new Set<(span: EndedSpan) => void>();
+  #ended: { readonly call: CallSpan; readonly cursor: number }[] = [];
+  #running: CallSpan[] = [];
+  #count = 0;
+
+  readonly spans = {
+    open: () => null,
+    record: (span: EndedSpan) => this.#listeners.forEach((hear) => hear(span)),
+    listen: (listener: (span: EndedSpan) => void) => {
+      this.#listeners.add(listener);
+      return () => void this.#listeners.delete(listener);
+    },
+  };
+
+  /** Calls happened; those without an end run. */
+  add(...calls: CallSpan[]): void {
+    for (const call of calls) {
+      if (call.end_ms === null) this.#running.push(call);
+      else this.#ended.push({ call, cursor: ++this.#count });
+    }
+    this.#ended.splice(0, this.#ended.length - this.capacity);
+  }
+
+  /** Whatever runs has ended otherwise. */
+  stopRunning(): void {
+    this.#running = [];
+  }
+
+  configure(settings: TraceSettings): void {
+    this.settings = settings;
+  }
+
+  ended(after: number, limit: number): { spans: CallSpan[]; cursor: number } {
+    const first = this.#ended[0]?.cursor ?? 0; // Cursors follow each other without a gap.
+    const start = Math.max(0, after + 1 - first);
+    const found = this.#ended.slice(start, start + limit);
+    return { spans: found.map(({ call }) => call), cursor: found.at(-1)?.cursor ?? this.#count };
+  }
+
+  find(filter: CallFilter, limit: number): CallSpan[] {
+    const { since_ms = -Infinity, until_ms = Infinity, running, ...equal } = filter;
+    const ended = this.#ended.map(({ call }) => call);
+    const calls = [...running === true ? [] : ended, ...running === false ? [] : this.#running];
+    return calls.filter((call) =>
+      call.start_ms >= since_ms && call.start_ms <= until_ms &&
+      Object.entries(equal).every(([name, value]) =>
+        call[name as keyof CallSpan] === value ||
+        (name === "invocation_id" && call.caller_invocation_id === value)
+      )
+    ).sort((a, b) => b.start_ms - a.start_ms).slice(0, limit);
+  }
+
+  clear(): void {
+    this.#ended = [];
+  }
+
+  get usage() {
+    const spans = this.#ended.length;
+    const { capacity } = this;
+    return { spans, capacity, bytes: 0, recorded: this.#count, overwritten: 0 };
+  }
+}
+
+/** A store over such calls. */
+export function recorded() {
+  const clock = new FakeClock();
+  const traces = new FakeTraces();
+  const ring = new SpanRing(1_000_000);
+  const redactor = new Redactor();
+  const isInternal = (_namespace: string, id: string): boolean => id.startsWith("engine::");
+  const store = new SpanStore({ clock, traces, ring, redactor, isInternal });
+  return { clock, traces, ring, store };
 }

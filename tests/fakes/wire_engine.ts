@@ -7,9 +7,11 @@
  *
  * @module
  */
+import assert from "node:assert/strict";
 import { type Engine, startEngine } from "../../engine/mod.ts";
-import { RawWsClient, type UpgradeShape } from "./raw_ws_client.ts";
-import { WireClient } from "./wire_client.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { OP, RawWsClient, type UpgradeShape } from "./raw_ws_client.ts";
+import { PATIENCE_MS } from "./until.ts";
 
 /** What a claim works with. */
 export interface Wire {
@@ -87,4 +89,165 @@ async function start({ engine: settings = [], traces = true }: WireSettings): Pr
       await Deno.remove(directory, { recursive: true });
     },
   };
+}
+
+/** A message as it came. */
+export interface Received {
+  readonly text: string;
+  readonly message: JsonObject;
+}
+
+/** One connection to an engine. */
+export class WireClient implements AsyncDisposable {
+  readonly raw: RawWsClient;
+  /** The `workerregistered` of this connection. */
+  readonly hello: JsonObject;
+  #isOver = false;
+
+  private constructor(raw: RawWsClient, hello: JsonObject) {
+    this.raw = raw;
+    this.hello = hello;
+  }
+
+  /** Connects, and reads what the engine says first. */
+  static async connect(port: number, shape?: UpgradeShape): Promise<WireClient> {
+    const raw = await RawWsClient.connect(port, shape);
+    assert.equal(raw.status, 101, raw.head);
+    const hello = JSON.parse(await raw.nextText() ?? "null");
+    assert.equal(hello.type, "workerregistered");
+    return new WireClient(raw, hello);
+  }
+
+  /** The id the engine gave this connection. */
+  get id(): string {
+    return this.hello.worker_id as string;
+  }
+
+  /** Sends messages, each in a frame of its own; a string is sent as it is. */
+  async send(...messages: (JsonObject | string)[]): Promise<void> {
+    for (const message of messages) {
+      await this.raw.text(typeof message === "string" ? message : JSON.stringify(message));
+    }
+  }
+
+  /** The next message. */
+  async receive(): Promise<JsonObject> {
+    return (await this.receiveRaw()).message;
+  }
+
+  /** The next message and its text. */
+  async receiveRaw(): Promise<Received> {
+    const payload = await this.#next();
+    assert.ok(typeof payload === "string", `the line is over: ${JSON.stringify(payload)}`);
+    return { text: payload, message: JSON.parse(payload) };
+  }
+
+  /** Everything that arrived up to now was handled, and the engine has sent nothing since. */
+  async hearsNothing(): Promise<void> {
+    await this.send({ type: "ping" });
+    assert.deepEqual(await this.receive(), { type: "pong" });
+  }
+
+  /** Calls a function; the next message has to be the answer, which is returned whole. */
+  async call(function_id: string, data?: Json, more: JsonObject = {}): Promise<JsonObject> {
+    const invocation_id = crypto.randomUUID();
+    const payload = data === undefined ? {} : { data };
+    await this.send({ type: "invokefunction", invocation_id, function_id, ...more, ...payload });
+    const answer = await this.receive();
+    assert.deepEqual([answer.type, answer.invocation_id], ["invocationresult", invocation_id]);
+    return answer;
+  }
+
+  /** As {@linkcode call}, for a value; a failure fails the test. */
+  async value<T = Json>(function_id: string, data?: Json, more?: JsonObject): Promise<T> {
+    const { result, error } = await this.call(function_id, data, more);
+    assert.equal(error, undefined, JSON.stringify(error));
+    return result as T;
+  }
+
+  /** As {@linkcode call}, for the error; a value fails the test. */
+  async failure(function_id: string, data?: Json, more?: JsonObject): Promise<JsonObject> {
+    const answer = await this.call(function_id, data, more);
+    assert.ok(answer.error, JSON.stringify(answer));
+    assert.ok(!("result" in answer));
+    return answer.error as JsonObject;
+  }
+
+  /** Offers functions; when this resolves the engine knows them. */
+  async offer(...ids: (string | JsonObject)[]): Promise<void> {
+    for (const each of ids) {
+      const fields = typeof each === "string" ? { id: each } : each;
+      await this.send({ type: "registerfunction", ...fields });
+    }
+    await this.hearsNothing();
+  }
+
+  /** Says who it is. */
+  async announce(name: string, ...capabilities: string[]): Promise<void> {
+    const data = { runtime: "other", version: "0.1", name, os: "linux", pid: 1, capabilities };
+    const action = { type: "void" };
+    await this.send({
+      type: "invokefunction",
+      function_id: "engine::workers::register",
+      action,
+      data,
+    });
+    await this.hearsNothing();
+  }
+
+  /** Answers a call it was sent. */
+  async answer(call: JsonObject, outcome: JsonObject = {}): Promise<void> {
+    const { invocation_id, function_id } = call;
+    const type = "invocationresult";
+    await this.send({ type, invocation_id: invocation_id!, function_id: function_id!, ...outcome });
+  }
+
+  /** Takes the next call and answers it. */
+  async run(outcome: JsonObject = {}): Promise<JsonObject> {
+    const call = await this.receive();
+    assert.equal(call.type, "invokefunction", JSON.stringify(call));
+    await this.answer(call, outcome);
+    return call;
+  }
+
+  /** The goodbye of the engine, which has to come next. */
+  async goodbye(): Promise<{ code: number; reason: string }> {
+    const end = await this.#next();
+    assert.ok(typeof end !== "string", `expected the end of the line, received ${end}`);
+    return end ?? { code: 1006, reason: "" };
+  }
+
+  /** Breaks off without a word. */
+  destroy(): void {
+    this.#isOver = true;
+    this.raw.destroy();
+  }
+
+  /** Says goodbye and waits until the engine is through with this line. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#isOver) {
+      await this.raw.close(1000);
+      while (typeof await this.#next() === "string");
+    }
+    this.destroy();
+  }
+
+  /** A message, a goodbye, or `undefined` at the end of the line. */
+  async #next(): Promise<string | { code: number; reason: string } | undefined> {
+    const limit = setTimeout(() => this.raw.destroy(), PATIENCE_MS);
+    try {
+      for (;;) {
+        const frame = await this.raw.next();
+        if (frame === undefined) return undefined;
+        const text = (from = 0): string => new TextDecoder().decode(frame.payload.subarray(from));
+        if (frame.opcode === OP.text) return text();
+        if (frame.opcode === OP.ping) await this.raw.frame(OP.pong, frame.payload);
+        if (frame.opcode !== OP.close) continue;
+        const [high = 3, low = 237] = frame.payload; // No code is 1005.
+        return { code: high << 8 | low, reason: text(2) };
+      }
+    } finally {
+      clearTimeout(limit);
+    }
+  }
 }

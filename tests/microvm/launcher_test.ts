@@ -6,7 +6,7 @@
 import { systemClock } from "../../engine/platform/system_clock.ts";
 import { MicroVmLauncher } from "../../engine/vm/microvm_launcher.ts";
 import { type LauncherUnderTest, testLauncher } from "../contracts/launcher_contract.ts";
-import { vmHere } from "../fakes/vm_host.ts";
+import { vmHere } from "../fakes/vm_project.ts";
 
 async function open(): Promise<LauncherUnderTest> {
   const root = await Deno.realPath(await Deno.makeTempDir());

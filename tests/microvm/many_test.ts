@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import type { WorkerStatus } from "../../engine/ports/supervision.ts";
 import { EngineProcess } from "../fakes/engine_process.ts";
-import { vmHere } from "../fakes/vm_host.ts";
+import { vmHere } from "../fakes/vm_project.ts";
 
 const WORKERS = 10;
 const MANIFEST = "runtime: { kind: javascript, entry: main.js }\nresources: { memory_mb: 256 }\n";

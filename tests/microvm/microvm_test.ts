@@ -5,8 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { Containment } from "../../engine/ports/launcher.ts";
-import { vmHere } from "../fakes/vm_host.ts";
-import { VmProject } from "../fakes/vm_machine.ts";
+import { vmHere, VmProject } from "../fakes/vm_project.ts";
 import { until } from "../fakes/until.ts";
 
 const isRoot = Deno.uid() === 0;

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { checkQuickstart } from "../fakes/quickstart_program.ts";
-import { vmHere } from "../fakes/vm_host.ts";
+import { checkQuickstart } from "../fakes/programs.ts";
+import { vmHere } from "../fakes/vm_project.ts";
 
 Deno.test({
   name: "the quickstart in microVMs shows every step, gets what it expects, and leaves nothing",

@@ -4,8 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { vmHere } from "../fakes/vm_host.ts";
-import { VmProject } from "../fakes/vm_machine.ts";
+import { vmHere, VmProject } from "../fakes/vm_project.ts";
 
 /** A kind of worker that has a dependency of its own and prints what that gives. */
 interface Example {

@@ -8,8 +8,7 @@ import assert from "node:assert/strict";
 import { eachMessage, FrameReader, OPCODE } from "../../engine/transport/frames.ts";
 import type { ConnectionEvents } from "../../engine/ports/connection.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
-import { handed, results } from "../fakes/calling.ts";
-import { fakeRouter } from "../fakes/fake_router.ts";
+import { fakeRouter, handed, results } from "../fakes/fake_router.ts";
 
 const FIELD = `,"traceparent":"00-${"a".repeat(32)}-${"b".repeat(16)}-01"`;
 /** None, one that is as long as the engine's, a shorter and a longer one. */

@@ -22,12 +22,18 @@ import type { CallSpan } from "../../engine/ports/telemetry.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import { decodeEngineMessage, decodeWorkerMessage } from "../../sdk/typescript/wire/codec.ts";
 import { INFLIGHT_BYTES_MAX } from "../../engine/config/config.ts";
-import { announce, call, handed } from "../fakes/calling.ts";
+import {
+  announce,
+  call,
+  type FakeRouter,
+  fakeRouter,
+  type FakeWorker,
+  handed,
+} from "../fakes/fake_router.ts";
 import type { FakeClock } from "../fakes/fake_clock.ts";
-import { type FakeRouter, fakeRouter, type FakeWorker } from "../fakes/fake_router.ts";
 import { Random } from "../fakes/random.ts";
 import { randomFrame } from "./random_frames.ts";
-import { readVectors } from "../fakes/vectors.ts";
+import { readVectors } from "../fakes/source_tree.ts";
 
 const SEED_FIRST = Number(Deno.env.get("PATHS_SEED") ?? 1);
 const SECONDS = Number(Deno.env.get("PATHS_SECONDS") ?? 5);

@@ -13,8 +13,7 @@ import type { DirectoryEntry } from "../../engine/ports/config.ts";
 import type { Ended, Launcher, LaunchSpec, Running } from "../../engine/ports/launcher.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { FakeClock } from "../fakes/fake_clock.ts";
-import { FakeDirectory } from "../fakes/fake_directory.ts";
-import { FakeTraffic } from "../fakes/fake_traffic.ts";
+import { FakeDirectory, FakeTraffic } from "../fakes/fake_supervision.ts";
 import type { Random } from "../fakes/random.ts";
 
 /** A program of the world. */

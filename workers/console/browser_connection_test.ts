@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { ID_CHARS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import { FakeBrowserSocket } from "../../tests/fakes/fake_browser_socket.ts";
+import { FakeBrowserSocket } from "../../tests/fakes/fake_connection.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConsoleWorker, settle } from "../../tests/console/fake_console_worker.ts";
 import {

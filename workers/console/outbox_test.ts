@@ -2,7 +2,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { FakeBrowserSocket } from "../../tests/fakes/fake_browser_socket.ts";
+import { FakeBrowserSocket } from "../../tests/fakes/fake_connection.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { BEHIND_BYTES, BEHIND_CHECK_MS, Outbox, STALLED_MS, UNSENT_BYTES_MAX } from "./outbox.ts";
 

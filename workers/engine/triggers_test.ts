@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import type { CallRequest, TriggerHandlers } from "../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { FakeDirectory } from "../../tests/fakes/fake_directory.ts";
+import { FakeDirectory } from "../../tests/fakes/fake_supervision.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { engine } from "./mod.ts";
 import {

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
-import { observe, type Observed, outcome } from "../../tests/fakes/observed.ts";
+import { observe, type Observed, outcome } from "../../tests/fakes/local_engine.ts";
 import { DiskWriter, LineFiles } from "./disk.ts";
 
 type Item = Record<string, Json>;

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import { observe, type Observed, outcome } from "../../tests/fakes/observed.ts";
+import { observe, type Observed, outcome } from "../../tests/fakes/local_engine.ts";
 import { observability } from "./mod.ts";
 
 type Item = Record<string, Json>;

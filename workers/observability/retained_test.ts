@@ -5,10 +5,9 @@
  */
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { FakeDirectory } from "../../tests/fakes/fake_directory.ts";
-import { FakeMeters } from "../../tests/fakes/fake_meters.ts";
-import { FakeTraces } from "../../tests/fakes/recorded.ts";
-import { newLog, storedSpan } from "../../tests/fakes/spans.ts";
+import { FakeDirectory } from "../../tests/fakes/fake_supervision.ts";
+import { FakeMeters } from "../../tests/fakes/fake_metrics.ts";
+import { FakeTraces, newLog, storedSpan } from "../../tests/fakes/spans.ts";
 import type { EngineHost } from "../kit/define.ts";
 import { historyOf, ringsOf } from "./retained.ts";
 

@@ -9,10 +9,10 @@ import type { PrintedLine } from "../../engine/ports/telemetry.ts";
 import type { TriggerInstance } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { FakeDirectory } from "../../tests/fakes/fake_directory.ts";
+import { FakeDirectory } from "../../tests/fakes/fake_supervision.ts";
 import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
-import { observe, type Observed, outcome } from "../../tests/fakes/observed.ts";
-import { FakeOffers } from "../../tests/fakes/offers.ts";
+import { observe, type Observed, outcome } from "../../tests/fakes/local_engine.ts";
+import { RecordingWorker } from "../../tests/fakes/recording_worker.ts";
 import { newLog } from "../../tests/fakes/spans.ts";
 import { TriggerBatcher, TriggerDispatcher, workerLog } from "./triggers.ts";
 
@@ -28,7 +28,7 @@ const trigger: TriggerInstance = {
 function setup(flags: string | null = "01") {
   const clock = new FakeClock();
   const lines: LogLine[] = [];
-  const worker = new FakeOffers();
+  const worker = new RecordingWorker();
   const directory = new FakeDirectory();
   const open = () => flags === null ? null : `00-${"a".repeat(32)}-${"b".repeat(16)}-${flags}`;
   const dispatcher = new TriggerDispatcher({

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { WorkerState, WorkerStatus } from "../../../engine/mod.ts";
-import { FakeScreen } from "../../../tests/fakes/fake_screen.ts";
+import { FakeScreen } from "../../../tests/fakes/fake_terminal.ts";
 import { FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
 import { type Script, scriptedWorkers } from "../../../tests/fakes/scripted_workers.ts";
 import { builtinStatus, replicaStatus, workerStatus } from "../../../tests/fakes/worker_status.ts";

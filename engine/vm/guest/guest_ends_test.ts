@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { vmHere } from "../../../tests/fakes/vm_host.ts";
+import { vmHere } from "../../../tests/fakes/vm_project.ts";
 import { processStart } from "../../process/process_group.ts";
 import { Guest, type GuestOptions } from "./guest.ts";
 import { until } from "../../../tests/fakes/until.ts";

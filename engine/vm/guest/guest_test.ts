@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { vmHere } from "../../../tests/fakes/vm_host.ts";
+import { vmHere } from "../../../tests/fakes/vm_project.ts";
 import type { Ended, OutputLine } from "../../ports/launcher.ts";
 import { Guest, type GuestOptions, GuestPorts, type GuestProgram } from "./guest.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { temporaryFolder } from "../../../tests/fakes/fake_kernel.ts";
+import { temporaryFolder } from "../../../tests/fakes/fake_vm.ts";
 import { publishFolder, publishText, removeStale, withTemporary } from "./cache_files.ts";
 
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fakeElf, temporaryFolder, writeFakeKernel } from "../../../tests/fakes/fake_kernel.ts";
+import { fakeElf, temporaryFolder, writeFakeKernel } from "../../../tests/fakes/fake_vm.ts";
 import guestInit from "./guest_init.sh" with { type: "text" };
 import { cpioArchive, prepareImage } from "./image.ts";
 import { storeKernel } from "./kernel_store.ts";

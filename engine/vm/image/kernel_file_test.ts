@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import { fakeElf, fakeVmlinuz } from "../../../tests/fakes/fake_kernel.ts";
+import { fakeElf, fakeVmlinuz } from "../../../tests/fakes/fake_vm.ts";
 import { Random } from "../../../tests/fakes/random.ts";
 import { findProgram } from "../../process/programs.ts";
 import {

@@ -5,7 +5,7 @@ import {
   fakeModule,
   temporaryFolder,
   writeFakeKernel,
-} from "../../../tests/fakes/fake_kernel.ts";
+} from "../../../tests/fakes/fake_vm.ts";
 import { findModules } from "./kernel_modules.ts";
 import { createDecompress } from "./kernel_file.ts";
 

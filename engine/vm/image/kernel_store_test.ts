@@ -5,7 +5,7 @@ import {
   fakeVmlinuz,
   temporaryFolder,
   writeFakeKernel,
-} from "../../../tests/fakes/fake_kernel.ts";
+} from "../../../tests/fakes/fake_vm.ts";
 import { findInstalledKernel, GUEST_MODULES, openKernel, storeKernel } from "./kernel_store.ts";
 import { createDecompress } from "./kernel_file.ts";
 

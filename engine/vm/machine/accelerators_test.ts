@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { FakeBoot, fakeVmPlaces, REACHED } from "../../../tests/fakes/fake_vm_host.ts";
-import { temporaryFolder } from "../../../tests/fakes/fake_kernel.ts";
-import { vmHere } from "../../../tests/fakes/vm_host.ts";
+import { FakeBoot, fakeVmPlaces, REACHED, temporaryFolder } from "../../../tests/fakes/fake_vm.ts";
+import { vmHere } from "../../../tests/fakes/vm_project.ts";
 import { findVmHost, type VmHost } from "./host_tools.ts";
 import { Accelerators, type KvmAccess, openKvm } from "./accelerators.ts";
 

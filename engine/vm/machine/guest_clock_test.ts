@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { vmHere } from "../../../tests/fakes/vm_host.ts";
+import { vmHere } from "../../../tests/fakes/vm_project.ts";
 import { type ClockReading, guestClock, measureGuestClock, measureRate } from "./guest_clock.ts";
 
 /** A counter of 2 GHz; readings take the listed times, the last one repeated. */

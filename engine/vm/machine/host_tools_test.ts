@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { fakeVmPlaces, writeBusybox } from "../../../tests/fakes/fake_vm_host.ts";
-import { vmHostOrReason } from "../../../tests/fakes/vm_host.ts";
+import { fakeVmPlaces, writeBusybox } from "../../../tests/fakes/fake_vm.ts";
+import { vmHostOrReason } from "../../../tests/fakes/vm_project.ts";
 import { findVmHost, findVmParts, vmPlaces } from "./host_tools.ts";
 
 Deno.test("findVmHost() finds QEMU and busybox and builds the image", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { temporaryFolder } from "../../../tests/fakes/fake_kernel.ts";
-import { vmHere } from "../../../tests/fakes/vm_host.ts";
+import { temporaryFolder } from "../../../tests/fakes/fake_vm.ts";
+import { vmHere } from "../../../tests/fakes/vm_project.ts";
 import { until } from "../../../tests/fakes/until.ts";
 import { findProgram } from "../../process/programs.ts";
 import type { VmHost } from "./host_tools.ts";

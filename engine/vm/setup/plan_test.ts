@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { writeFakeKernel } from "../../../tests/fakes/fake_kernel.ts";
 import {
   debian,
   type FakeHostOptions,
@@ -7,7 +6,8 @@ import {
   type FakeMachineOptions,
   fakeVmPlaces,
   withoutLists,
-} from "../../../tests/fakes/fake_vm_host.ts";
+  writeFakeKernel,
+} from "../../../tests/fakes/fake_vm.ts";
 import {
   adviceFor,
   areAvailable,

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
-import { writeFakeKernel } from "../../../tests/fakes/fake_kernel.ts";
 import {
   debian,
   FakeBoot,
@@ -11,7 +10,8 @@ import {
   REACHED,
   withoutLists,
   writeBusybox,
-} from "../../../tests/fakes/fake_vm_host.ts";
+  writeFakeKernel,
+} from "../../../tests/fakes/fake_vm.ts";
 import { openKernel } from "../image/kernel_store.ts";
 import type { KvmAccess } from "../machine/accelerators.ts";
 import { setUpVm } from "./setup.ts";

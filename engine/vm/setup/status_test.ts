@@ -4,7 +4,7 @@ import {
   type FakeHostOptions,
   fakeVmPlaces,
   REACHED,
-} from "../../../tests/fakes/fake_vm_host.ts";
+} from "../../../tests/fakes/fake_vm.ts";
 import type { KvmAccess } from "../machine/accelerators.ts";
 import { vmStatus } from "./status.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "../../../engine/platform/system_clock.ts";
 import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
 import { FakeMetrics } from "../../../tests/fakes/fake_metrics.ts";
-import { OtlpReceiver } from "../../../tests/fakes/otlp_receiver.ts";
+import { OtlpReceiver } from "../../../tests/fakes/otlp.ts";
 import type { LogRecord } from "../logs/record.ts";
 import type { StoredSpan } from "../traces/span.ts";
 import { startExport } from "./mod.ts";

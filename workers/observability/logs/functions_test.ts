@@ -6,9 +6,9 @@
 import assert from "node:assert/strict";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../../tests/fakes/fake_clock.ts";
-import { FakeDirectory } from "../../../tests/fakes/fake_directory.ts";
+import { FakeDirectory } from "../../../tests/fakes/fake_supervision.ts";
 import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
-import { FakeOffers } from "../../../tests/fakes/offers.ts";
+import { RecordingWorker } from "../../../tests/fakes/recording_worker.ts";
 import { idOf, newLog } from "../../../tests/fakes/spans.ts";
 import { Redactor } from "../redact.ts";
 import { registerLogFunctions } from "./functions.ts";
@@ -19,7 +19,7 @@ const TRACE = idOf(7, 32);
 function setup() {
   const clock = new FakeClock();
   const lines: LogLine[] = [];
-  const offers = new FakeOffers();
+  const offers = new RecordingWorker();
   const directory = new FakeDirectory();
   directory.offer("w-1", "a::b");
   const redactor = new Redactor();

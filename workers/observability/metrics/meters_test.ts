@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { FunctionView } from "../../../engine/ports/directory.ts";
-import { FakeMeters } from "../../../tests/fakes/fake_meters.ts";
-import { FakeMetrics } from "../../../tests/fakes/fake_metrics.ts";
+import { FakeMeters, FakeMetrics } from "../../../tests/fakes/fake_metrics.ts";
 import {
   addCounts,
   CountReader,

@@ -5,16 +5,15 @@
  */
 import assert from "node:assert/strict";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
-import { FakeOffers } from "../../../tests/fakes/offers.ts";
-import { recorded } from "../../../tests/fakes/recorded.ts";
-import { callSpan, idOf, NOON } from "../../../tests/fakes/spans.ts";
+import { RecordingWorker } from "../../../tests/fakes/recording_worker.ts";
+import { callSpan, idOf, NOON, recorded } from "../../../tests/fakes/spans.ts";
 import { LogRing } from "../logs/store.ts";
 import { readBaggage, registerBaggageFunctions, registerTraceFunctions } from "./functions.ts";
 import { TraceIndex } from "./index.ts";
 
 function setup() {
   const it = recorded();
-  const offers = new FakeOffers();
+  const offers = new RecordingWorker();
   const { clock, traces, store } = it;
   const index = new TraceIndex(store, clock);
   const isOperator = (caller: string | undefined): boolean => caller === "boss";
@@ -85,7 +84,7 @@ Deno.test("engine::sampling::rules returns the sampling configuration", async ()
 });
 
 function setupBaggage(baggage: string | undefined) {
-  const offers = new FakeOffers();
+  const offers = new RecordingWorker();
   registerBaggageFunctions(offers);
   return (name: string, payload: Json = {}) =>
     offers.call(`engine::baggage::${name}`, payload, { baggage });

@@ -4,8 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { recorded } from "../../../tests/fakes/recorded.ts";
-import { callSpan, idOf, NOON, storedSpan } from "../../../tests/fakes/spans.ts";
+import { callSpan, idOf, NOON, recorded, storedSpan } from "../../../tests/fakes/spans.ts";
 import * as v from "../../kit/schema.ts";
 import { SummariesRequest, summarize, type TraceEntry, TraceIndex } from "./index.ts";
 

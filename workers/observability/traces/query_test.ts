@@ -5,8 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
-import { recorded } from "../../../tests/fakes/recorded.ts";
-import { callSpan, idOf, NOON, storedSpan } from "../../../tests/fakes/spans.ts";
+import { callSpan, idOf, NOON, recorded, storedSpan } from "../../../tests/fakes/spans.ts";
 import * as v from "../../kit/schema.ts";
 import {
   GroupRequest,

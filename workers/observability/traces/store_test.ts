@@ -5,8 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { LocalEngine } from "../../../tests/fakes/local_engine.ts";
-import { recorded } from "../../../tests/fakes/recorded.ts";
-import { callSpan, idOf, NOON, storedSpan } from "../../../tests/fakes/spans.ts";
+import { callSpan, idOf, NOON, recorded, storedSpan } from "../../../tests/fakes/spans.ts";
 import type { StoredSpan } from "./span.ts";
 import { InternalFunctions, TRACE_SCANS_MAX } from "./store.ts";
 

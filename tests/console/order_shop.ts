@@ -5,7 +5,7 @@
  * @module
  */
 import { EngineError, Logger } from "../../mod.ts";
-import type { ConsoleWorld } from "../console/console_browser.ts";
+import type { ConsoleWorld } from "./console_browser.ts";
 
 interface Order {
   readonly product: string;

@@ -15,7 +15,7 @@ import type {
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 
 /** See the top of this file. */
-export class FakeOffers {
+export class RecordingWorker {
   readonly functions = new Map<string, Handler>();
   readonly triggerTypes = new Map<string, TriggerHandlers>();
   /** Calls it was asked to make, in order. */

@@ -5,13 +5,20 @@
  *
  * @module
  */
-import type { DirectoryEntry } from "../../engine/ports/config.ts";
-import type { Containment, Ended, LaunchSpec, Running } from "../../engine/ports/launcher.ts";
-import { systemClock } from "../../engine/platform/system_clock.ts";
-import { MicroVmLauncher } from "../../engine/vm/microvm_launcher.ts";
 import { readManifest } from "../../engine/install/manifest.ts";
 import { prepareLaunch } from "../../engine/install/prepare.ts";
 import { writeSdkCopies } from "../../engine/install/sdk_copy.ts";
+import { systemClock } from "../../engine/platform/system_clock.ts";
+import type { DirectoryEntry } from "../../engine/ports/config.ts";
+import type { Containment, Ended, LaunchSpec, Running } from "../../engine/ports/launcher.ts";
+import {
+  findVmHost,
+  type VmHost,
+  type VmPlaces,
+  vmPlaces,
+} from "../../engine/vm/machine/host_tools.ts";
+import { MicroVmLauncher } from "../../engine/vm/microvm_launcher.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 
 /** A program in a microVM. */
 export interface VmRun {
@@ -137,3 +144,18 @@ const CONTAINMENT: Containment = {
   resources: { cpus: 1, memory_mb: 160 },
   accel: "tcg",
 };
+
+/** What microVMs are made with here, or the reason why there can be none. */
+export async function vmHostOrReason(places: VmPlaces = vmPlaces()): Promise<VmHost | string> {
+  try {
+    return await findVmHost("of a test", places);
+  } catch (thrown) {
+    if (thrown instanceof EngineError) return thrown.message;
+    throw thrown;
+  }
+}
+
+/** The answer for this machine; a reason has been printed. */
+export const vmHere: VmHost | string = await vmHostOrReason();
+
+if (typeof vmHere === "string") console.error(`No test boots a microVM: ${vmHere}`);
