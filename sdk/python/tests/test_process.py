@@ -269,6 +269,8 @@ assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
 """,
     )
 
+    # A signal that arrives while the main thread begins to wait is seen by Python only later.
+    main_has_ended(program)
     program.send_signal(signal.SIGTERM)
     program.send_signal(signal.SIGINT)
 
