@@ -2,8 +2,8 @@
  * Write functions anywhere, call them from anywhere: the SDK for workers, for Deno, Node and
  * browsers.
  *
- * A worker connects to an engine over a WebSocket and says which functions it offers; the engine
- * finds a worker for each call and brings back the result.
+ * A worker connects to an engine over a WebSocket and registers functions. The engine routes each
+ * call to a worker that offers the function, and returns its result.
  *
  * @example A worker that offers a function and calls it
  * ```ts
@@ -16,10 +16,10 @@
  *   const payload = { a: 2, b: 3 };
  *   console.log(await worker.trigger({ function_id: "math::add", payload, timeout_ms: 500 }));
  * } catch (error) {
- *   console.log(isTimeout(error) ? "no engine there" : error);
+ *   console.log(isTimeout(error) ? "no engine runs" : error);
  * }
  *
- * await worker.shutdown(); // Leaves; without it the worker goes on until the process ends.
+ * await worker.shutdown(); // Without it, the worker runs until the process ends.
  * ```
  *
  * @module

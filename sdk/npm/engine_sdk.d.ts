@@ -2,8 +2,8 @@
  * Write functions anywhere, call them from anywhere: the SDK for workers, for Deno, Node and
  * browsers.
  *
- * A worker connects to an engine over a WebSocket and says which functions it offers; the engine
- * finds a worker for each call and brings back the result.
+ * A worker connects to an engine over a WebSocket and registers functions. The engine routes each
+ * call to a worker that offers the function, and returns its result.
  *
  * @example A worker that offers a function and calls it
  * ```ts
@@ -16,17 +16,18 @@
  *   const payload = { a: 2, b: 3 };
  *   console.log(await worker.trigger({ function_id: "math::add", payload, timeout_ms: 500 }));
  * } catch (error) {
- *   console.log(isTimeout(error) ? "no engine there" : error);
+ *   console.log(isTimeout(error) ? "no engine runs" : error);
  * }
  *
- * await worker.shutdown(); // Leaves; without it the worker goes on until the process ends.
+ * await worker.shutdown(); // Without it, the worker runs until the process ends.
  * ```
  *
  * @module
  */
 
 /**
- * Writes to the console and to the engine's logs.
+ * Writes log lines to the console and to the logs of the engine, with the trace of the handler that
+ * runs. `data` is any JSON.
  *
  * @example
  * ```ts
@@ -39,52 +40,66 @@
 declare class Logger {
     #private;
     /**
-     * Speaks for `worker`, else for the one registered last when a line is written. `service` is
-     * the name in the engine's logs; the worker's if left out.
+     * Needs no arguments in a program with one worker.
+     *
+     * @param worker Sends the lines. Default: the worker that was registered last before a line is
+     * written; without one, lines only appear on the console.
+     * @param service Name in the logs. Default: that of the worker.
      */
     constructor(worker?: LogTarget, service?: string);
-    /** Says what only somebody who looks for a bug wants to read. */
+    /** Logs details that are useful only to find a bug. */
     trace(message: string, data?: Json): void;
-    /** Says what helps to follow what happens. */
+    /** Logs information for debugging. */
     debug(message: string, data?: Json): void;
-    /** Says what happened. */
+    /** Logs a normal event. */
     info(message: string, data?: Json): void;
-    /** Says what somebody should look at. */
+    /** Logs an event that needs attention. */
     warn(message: string, data?: Json): void;
-    /** Says what failed. */
+    /** Logs a failure. */
     error(message: string, data?: Json): void;
 }
 
-/** What a {@linkcode Logger} needs of a worker. */
+/** The parts of a worker that a {@linkcode Logger} uses. */
 interface LogTarget {
-    /** Shown with every line. */
+    /** Shown in each line. */
     readonly name: string;
-    /** Lines are sent when connected; a bounded number of them waits otherwise. */
+    /** Lines are sent while `connected`, and dropped in the final states. */
     readonly connectionState: ConnectionState;
-    /** Sends a line. */
+    /** Sends a line, as a call of `engine::log::<level>`. */
     trigger(request: CallRequest): Promise<unknown>;
 }
 
-/** Where the line to the engine stands. `failed` and `disconnected` are final. */
+/**
+ * State of the connection to the engine.
+ *
+ * A worker starts as `connecting`. After it lost a connection, or failed to connect, it is
+ * `reconnecting`. Two states are final: `disconnected` after `shutdown()`, and `failed` when the
+ * attempts of `reconnect.maxAttempts` are used up or the engine rejected the worker.
+ */
 type ConnectionState = "connecting" | "connected" | "reconnecting" | "disconnected" | "failed";
 
 /** A call to make. */
 interface CallRequest<In = Json> {
-    /** Such as `math::add`. */
+    /** Id of the function, such as `math::add`. */
     readonly function_id: string;
-    /** Anything JSON can hold. */
+    /** Any JSON. @default `null` */
     readonly payload?: In | undefined;
-    /** Other than a plain call: see {@linkcode TriggerAction}. */
+    /** Another way to run the function: see {@linkcode TriggerAction}. */
     readonly action?: Action | undefined;
-    /** Milliseconds to wait for the result, counted from now. @default {30000} */
+    /**
+     * How long to wait for the result, in milliseconds, from 1 to 604800000. Inside a handler, at
+     * most what is left of the timeout of the call that it runs.
+     *
+     * @default `timeoutMs` of the worker, 30000
+     */
     readonly timeout_ms?: number | undefined;
     /** The same as `timeout_ms`. */
     readonly timeoutMs?: number | undefined;
     /** Second argument of the handler. */
     readonly metadata?: Json | undefined;
-    /** Namespace it belongs to. @default `default` */
+    /** Namespace of the function. @default `default` */
     readonly namespace?: string | undefined;
-    /** Cancels the call when aborted: an `AbortSignal`, or as much of one as a call listens to. */
+    /** Cancels the call when aborted: an `AbortSignal`, or the part of one that is used. */
     readonly signal?: {
         readonly aborted: boolean;
         readonly reason: unknown;
@@ -93,15 +108,15 @@ interface CallRequest<In = Json> {
         }): void;
         removeEventListener(type: "abort", listener: () => void): void;
     } | undefined;
-    /** W3C trace context. @default that of the call whose handler makes this one */
+    /** W3C `traceparent`. @default inside a handler, that of the call that it runs */
     readonly traceparent?: string | undefined;
-    /** W3C baggage. @default that of the call whose handler makes this one */
+    /** W3C `baggage`. @default inside a handler, that of the call that it runs */
     readonly baggage?: string | undefined;
-    /** Gets what the handler sends with `context.progress()`, in order. */
+    /** Receives what the handler passes to `context.progress()`, in order. */
     readonly onProgress?: ((data: Json) => void) | undefined;
 }
 
-/** Anything JSON can hold. */
+/** Any JSON value. */
 type Json = null | boolean | number | string | Json[] | JsonObject;
 
 /** A JSON object. */
@@ -110,7 +125,7 @@ interface JsonObject {
     [key: string]: Json;
 }
 
-/** How a call is to be run, if not as a plain call. Never sent to workers. */
+/** How to run a call other than by waiting for its result. Never sent to workers. */
 type Action = {
     type: "void";
 } | {
@@ -119,11 +134,12 @@ type Action = {
 };
 
 /**
- * Makes a worker and starts to connect it, without waiting: what is registered and called meanwhile
- * goes out as soon as the line is open.
+ * Creates a worker, which connects to the engine in the background: registrations and calls are
+ * sent as soon as the connection is open. It reconnects until {@linkcode Worker.shutdown}.
  *
- * @param url Address of the engine; left out: ENGINE_URL, else `ws://127.0.0.1:49134`.
- * @throws {EngineError} `INVALID_ARGUMENTS` for an address or an option that cannot be used.
+ * @param url Address of the engine: `ws:`, `wss:`, `http:` or `https:`.
+ * Default: ENGINE_URL, else `ws://127.0.0.1:49134`.
+ * @throws {EngineError} `INVALID_ARGUMENTS` for an invalid address or option.
  *
  * @example
  * ```ts
@@ -131,184 +147,307 @@ type Action = {
  *
  * const worker = registerWorker("ws://127.0.0.1:49134", { workerName: "math" });
  * worker.registerFunction("math::add", ({ a, b }: { a: number; b: number }) => ({ c: a + b }));
- * await worker.shutdown(); // Else it serves until the process ends.
+ * await worker.shutdown(); // Without it, the worker runs until the process ends.
  * ```
  */
 declare function registerWorker(url?: string, options?: WorkerOptions): Worker;
 
-/** How a worker is set up; everything may be left out. */
+/**
+ * Options of a worker.
+ *
+ * @example
+ * ```ts
+ * import { registerWorker } from "engine-sdk";
+ *
+ * const worker = registerWorker("ws://127.0.0.1:49134", {
+ *   workerName: "math",
+ *   timeoutMs: 5_000,
+ *   onError: (error) => console.error(error.code, error.message),
+ * });
+ * await worker.shutdown();
+ * ```
+ */
 interface WorkerOptions {
     /** Name in listings and logs. @default ENGINE_WORKER_NAME, else `<hostname>:<pid>` */
     readonly workerName?: string | undefined;
-    /** One line for people. */
+    /** One sentence for listings. */
     readonly description?: string | undefined;
-    /** Proves to the engine that this worker may connect (`engine.auth_token` of its config). */
+    /** Bearer token, if the engine requires one (`engine.auth_token` in its configuration). */
     readonly token?: string | undefined;
-    /** Sent with every attempt to connect; a browser sends none. */
+    /** Headers of the upgrade request of each connection; browsers send none. */
     readonly headers?: Readonly<Record<string, string>> | undefined;
-    /** Reported in listings; does not change where functions are registered. */
+    /** Shown in listings; does not change the namespace of functions. */
     readonly namespace?: string | undefined;
-    /** Time-out of calls that name none, in milliseconds. @default {30000} */
+    /** Timeout of calls that name none, in milliseconds, from 1 to 604800000. @default {30000} */
     readonly timeoutMs?: number | undefined;
-    /** How to come back after the line is lost. */
+    /** How to reconnect. */
     readonly reconnect?: ReconnectOptions | undefined;
     /**
-     * Hears of what went wrong outside of any call: the engine cannot be reached
-     * (`engine_unreachable`), a trigger was refused, a frame could not be read.
+     * Receives errors outside of calls: the engine cannot be reached (`engine_unreachable`), a
+     * registration was rejected, a frame is invalid, a handler of a call without result failed.
      *
-     * @default prints it with console.error
+     * @default prints the message with console.error
      */
     readonly onError?: ((error: EngineError) => void) | undefined;
     /**
-     * Whether the worker sends its log lines, spans of its handlers and what it uses to the engine,
-     * over a line of their own. Log lines travel as calls of `engine::log::*` otherwise.
+     * Whether the worker sends its log lines, the spans of its handlers and its use of memory and
+     * processor to the engine, over a connection of their own. Otherwise, log lines are sent as calls
+     * of `engine::log::*`.
      *
-     * @default {true} unless OTEL_ENABLED is `false`, or `dial` is given
+     * @default {true} unless OTEL_ENABLED is `false`, or `dial` is set
      */
     readonly telemetry?: boolean | undefined;
-    /** Opens the line; for tests and for workers in the engine's own process. */
+    /** Opens connections; for tests and for workers in the process of the engine. */
     readonly dial?: Dial | undefined;
-    /** Time, for tests. */
+    /** The clock; for tests. */
     readonly clock?: WorkerClock | undefined;
 }
 
-/** How a worker comes back after its line is lost. */
+/** How a worker reconnects. Each delay varies by up to 30 % in both directions. */
 interface ReconnectOptions {
-    /** First wait, in milliseconds; each further one is twice as long. @default {1000} */
+    /** First delay, in milliseconds; each further one is twice as long. @default {1000} */
     readonly firstMs?: number | undefined;
-    /** Longest wait, in milliseconds; all waits vary by 30 %. @default {30000} */
+    /** Longest delay, in milliseconds. @default {30000} */
     readonly maxMs?: number | undefined;
-    /** Attempts in a row that may fail before the state is `failed`. @default {Infinity} */
+    /** Number of failed attempts in a row after which the state is `failed`. @default {Infinity} */
     readonly maxAttempts?: number | undefined;
 }
 
 /**
- * A failure with a code. A handler that throws one sends its code, details and `retryable`.
+ * An error with a code. A handler that throws one passes its code, message, details and `retryable`
+ * to the caller, which receives them as {@linkcode InvocationError}.
  *
- * @example
+ * @example A handler that fails with a code of its own
  * ```ts
- * throw new EngineError("out_of_stock", "Only 2 left", { details: { left: 2 } });
+ * import { EngineError, registerWorker } from "engine-sdk";
+ *
+ * const worker = registerWorker();
+ * worker.registerFunction("stock::take", ({ count }: { count: number }) => {
+ *   if (count > 2) {
+ *     throw new EngineError("out_of_stock", "Only 2 left", { details: { left: 2 } });
+ *   }
+ *   return { left: 2 - count };
+ * });
+ * await worker.shutdown();
  * ```
  */
 declare class EngineError extends Error {
-    /** What happened, for programs: a key of {@linkcode ERRORS} or a handler's own. */
+    /** Identifies the error for programs: a code of the engine, or one of your own. */
     readonly code: string;
     /** The values to act on. */
     readonly details: JsonObject | undefined;
     /** Whether the handler did not start and the same call may succeed later. */
     readonly retryable: boolean;
-    /** Makes an error. */
+    /**
+     * The code may be one of your own, such as `out_of_stock`.
+     *
+     * @param message One sentence for people.
+     */
     constructor(code: string, message: string, options?: ErrorOptions);
-    /** The error as it travels: no cause, no local stack. */
+    /** The error as it is sent: without cause and stack. */
     toJSON(): ErrorBody;
 }
 
-/** What may be told about a failure besides its code and message. */
+/** Optional properties of an {@linkcode EngineError}. */
 interface ErrorOptions {
     /** The values to act on. */
     readonly details?: JsonObject;
-    /** Default: what {@linkcode ERRORS} says of the code, else `false`. */
+    /**
+     * Whether the handler did not start and the same call can succeed later.
+     *
+     * @default that of the code in the table of error codes, `false` for codes of your own
+     */
     readonly retryable?: boolean;
-    /** Stays in this process. */
+    /** The original error; not sent to other workers. */
     readonly cause?: unknown;
 }
 
-/** A failure as it travels. */
+/** An error as it is sent. */
 interface ErrorBody {
-    /** What happened, for programs, such as `function_not_found`. */
+    /** Identifies the kind of error for programs, such as `function_not_found`. */
     code: string;
-    /** What happened, for people: one sentence. */
+    /** Describes the error for people, in one sentence. */
     message: string;
-    /** Where the handler failed; never shown to HTTP clients. */
+    /** Stack trace of the handler; never sent to HTTP clients. */
     stacktrace?: string;
-    /** The values to act on. */
+    /** Values for programs, such as the id that was not found. */
     details?: JsonObject;
-    /** `true`: the handler did not start, and the same call may succeed later. */
+    /** `true`: the handler did not start, and the same call can succeed later. */
     retryable?: boolean;
 }
 
-/** Opens a line to an address. */
+/**
+ * Connects to an address and returns at once; the outcome arrives as an event. `opened` may come
+ * before it returns.
+ */
 type Dial = (url: string, events: TransportEvents, options: DialOptions) => Transport;
 
-/** What a line reports. `closed` comes once and last, also when the line never opened. */
+/** The events of a transport. `closed` comes once and last, also if it never opened. */
 interface TransportEvents {
-    /** Messages may be sent from now on. */
+    /** The connection is open: messages can be sent. */
     opened(): void;
-    /** A text message. */
+    /** A text message arrived. */
     text(message: string): void;
-    /** A binary message. */
+    /** A binary message arrived. */
     binary(bytes: Uint8Array): void;
-    /** The line is over: a close code, or 1006 with what went wrong (such as `HTTP 401`). */
+    /**
+     * The connection is closed. `code` is the WebSocket close code, 1006 when the connection failed;
+     * `reason` describes the cause, such as `HTTP 401`.
+     */
     closed(code: number, reason: string): void;
 }
 
-/** What a dialler may be told besides the address. */
+/** Options of a {@linkcode Dial}. */
 interface DialOptions {
-    /** Sent with the upgrade where the platform can (a browser cannot). */
+    /** Headers of the upgrade request; browsers send none. */
     readonly headers?: Readonly<Record<string, string>>;
-    /** Offer to send several messages in one frame. @default false */
+    /** Offer the engine to send several messages in one frame. @default false */
     readonly batch?: boolean;
 }
 
-/** The SDK's end of a line. Nothing here waits or throws. */
+/** One connection as the SDK holds it. No method blocks or throws. */
 interface Transport {
-    /** Sends a message: a string is a text frame, bytes a binary one. */
+    /** Sends a message: a string as a text frame, bytes as a binary one. Ignored unless open. */
     send(message: string | Uint8Array): void;
-    /** Bytes that were sent and have not left yet; left out where nobody can tell. */
+    /** Bytes that were sent but have not left this process; absent if the platform cannot tell. */
     readonly queuedBytes?: number;
-    /** Ends the line, at once and without a word about what was registered. */
+    /** Closes the connection; `closed` follows. The default code is 1000, without a reason. */
     close(code?: number, reason?: string): void;
 }
 
-/** A clock that tests can move by hand. */
+/**
+ * The clock of a worker: the source of time and of all timers except those of the WebSocket
+ * transports. Tests pass one that they control as `WorkerOptions.clock`.
+ */
 interface WorkerClock {
-    /** Milliseconds since an unspecified start; never goes back. */
+    /** Milliseconds since an unspecified start; never decreases. */
     now(): number;
-    /** Runs `task` once, `ms` milliseconds from now; call the result to cancel. */
+    /** Runs `task` once after `ms` milliseconds; the returned function cancels it. */
     after(ms: number, task: () => void): () => void;
-    /** Milliseconds since 1970, with fractions. @default the platform's */
+    /** Milliseconds since 1970, with fractions. @default that of the platform */
     wall?(): number;
 }
 
-/** Offers functions to an engine and calls those of others. Made by {@linkcode registerWorker}. */
+/**
+ * A worker: registers functions and triggers with an engine, and calls functions of other workers.
+ * Created by {@linkcode registerWorker}.
+ *
+ * @example A worker that ends with a block
+ * ```ts
+ * import { registerWorker } from "engine-sdk";
+ *
+ * {
+ *   await using worker = registerWorker();
+ *   worker.registerFunction("hello::greet", ({ name }: { name: string }) => `Hello ${name}`);
+ *   worker.registerTrigger({
+ *     type: "http",
+ *     function_id: "hello::greet",
+ *     config: { api_path: "/hello", http_method: "POST" },
+ *   });
+ * } // Calls shutdown().
+ * ```
+ */
 declare class Worker implements AsyncDisposable {
     #private;
-    /** Its name in listings and logs. */
+    /** Name in listings and logs. */
     readonly name: string;
     private constructor();
-    /** As {@linkcode registerWorker}, for an address that has been checked. */
+    /** {@linkcode registerWorker} for an address that has been checked; use that instead. */
     static connect(url: string, options: WorkerOptions): Worker;
-    /** Where the line to the engine stands. */
+    /** State of the connection to the engine; `onConnectionState` reports its changes. */
     get connectionState(): ConnectionState;
     /**
-     * Offers a function under an id such as `math::add`; the same id again replaces it.
+     * Registers a function. The same id replaces the earlier registration of this worker.
      *
-     * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for options JSON cannot hold.
+     * A registration that the engine rejects is reported to `onError`.
+     *
+     * @param id `<group>::<name>`, such as `math::add`; at most 1,024 characters. `engine::*` is
+     * reserved.
+     * @param handler Runs the calls, concurrently.
+     * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for options that JSON cannot
+     * represent.
+     *
+     * @example A function whose payload the engine checks
+     * ```ts
+     * import { registerWorker } from "engine-sdk";
+     *
+     * const worker = registerWorker();
+     * worker.registerFunction("math::half", (n: number) => n / 2, {
+     *   description: "Halves a number",
+     *   request_format: { type: "number" },
+     * });
+     * await worker.shutdown();
+     * ```
      */
     registerFunction<In = Json, Out = unknown>(id: string, handler: Handler<In, Out>, options?: FunctionOptions): Registration;
     /**
-     * Asks for a function to be called when something happens. A trigger that the engine or the
-     * provider of its type refuses is reported to `onError`; one of an unknown type waits for it.
+     * Registers a trigger: its function is called on events of its type.
      *
-     * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a config JSON cannot hold.
+     * A trigger that the engine or the provider of the type rejects is reported to `onError`. A
+     * trigger of an unknown type becomes live when a worker provides the type.
+     *
+     * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a config that JSON cannot
+     * represent.
+     *
+     * @example An HTTP route
+     * ```ts
+     * import { registerWorker } from "engine-sdk";
+     *
+     * const worker = registerWorker();
+     * worker.registerFunction("orders::create", ({ body }: { body: unknown }) => {
+     *   return { status_code: 201, body };
+     * });
+     * worker.registerTrigger({
+     *   type: "http",
+     *   function_id: "orders::create",
+     *   config: { api_path: "/orders", http_method: "POST" },
+     * });
+     * await worker.shutdown();
+     * ```
      */
     registerTrigger(trigger: TriggerInput): Registration;
     /**
-     * Offers a kind of trigger: the engine hands over every trigger of the type, and this worker
-     * calls `trigger.function_id` when it happens.
+     * Provides a trigger type: the engine passes every trigger of the type to `handlers`, and this
+     * worker calls `trigger.function_id` on its events.
      *
-     * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for formats JSON cannot hold.
+     * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for formats that JSON cannot
+     * represent.
+     *
+     * @example A type whose triggers fire at an interval
+     * ```ts
+     * import { registerWorker, TriggerAction } from "engine-sdk";
+     *
+     * const worker = registerWorker();
+     * const timers = new Map<string, ReturnType<typeof setInterval>>();
+     * worker.registerTriggerType<{ ms: number }>({ id: "interval", description: "Every n ms" }, {
+     *   registerTrigger({ id, function_id, config, metadata }) {
+     *     if (!(config.ms > 0)) throw new Error("config.ms must be a number above 0");
+     *     const action = TriggerAction.Void();
+     *     const fire = () => worker.trigger({ function_id, payload: {}, metadata, action });
+     *     timers.set(id, setInterval(fire, config.ms));
+     *   },
+     *   unregisterTrigger({ id }) {
+     *     clearInterval(timers.get(id));
+     *     timers.delete(id);
+     *   },
+     * });
+     * await worker.shutdown();
+     * ```
      */
     registerTriggerType<Config = Json>(type: TriggerTypeInput, handlers: TriggerHandlers<Config>): Registration;
     /**
-     * Calls a function, wherever it runs, and resolves with what it returned; with `undefined` when
-     * it returned nothing. Made while there is no line, the call waits for one within its time.
+     * Calls a function of any worker and resolves with its result, `undefined` if it has none.
      *
-     * @throws {InvocationError} The failure of the function, or of reaching it:
-     * `function_not_found`, `invocation_stopped` (whether it ran is not known), `TIMEOUT` and
-     * `timeout` (see `isTimeout`), `cancelled`, `overloaded`, `SHUTDOWN`, `engine_unreachable`.
-     * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a payload that JSON
-     * cannot hold.
+     * While there is no connection, the call is queued until its timeout; the queue holds 64 MiB.
+     *
+     * @throws {InvocationError} With the code that the handler threw, or one of these:
+     * `function_not_found`; `invalid_payload`, if the payload does not match `request_format`;
+     * `invocation_failed`, for a thrown error without a code; `TIMEOUT` and `timeout` (see
+     * `isTimeout`); `cancelled`, by `signal`; `invocation_stopped`, if the worker or the connection
+     * was lost and the function may have run; `overloaded`, if a limit is reached and nothing has
+     * run; `engine_unreachable`, after the last attempt to connect; `SHUTDOWN`, after `shutdown()`.
+     * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a payload that JSON cannot
+     * represent.
      *
      * @example
      * ```ts
@@ -317,82 +456,115 @@ declare class Worker implements AsyncDisposable {
      * const worker = registerWorker();
      * const payload = { a: 2, b: 3 };
      * const sum = await worker.trigger({ function_id: "math::add", payload, timeout_ms: 500 })
-     *   .catch((error) => error.code); // Such as `TIMEOUT` when no engine is there.
+     *   .catch((error) => error.code); // `TIMEOUT` if no engine runs.
      * console.log(sum);
      * await worker.shutdown();
      * ```
      */
     trigger<In = Json, Out = Json>(request: CallRequest<In>): Promise<Out>;
-    /** Hears of every new state from now on; call the result to stop. */
+    /**
+     * Calls `listener` with each new state; the returned function removes it.
+     *
+     * @throws {EngineError} `INVALID_ARGUMENTS` if it is not a function.
+     */
     onConnectionState(listener: (state: ConnectionState) => void): () => void;
     /**
-     * Leaves the engine at once: its functions and triggers are no longer offered, calls that wait
-     * fail with `SHUTDOWN`. Resolves when the line is closed; a second time does nothing more.
+     * Disconnects from the engine: its functions and triggers are removed, the signals of running
+     * handlers are aborted, and pending calls fail with `SHUTDOWN`. Resolves when the connection is
+     * closed; has no effect the second time.
      */
     shutdown(): Promise<void>;
-    /** As {@linkcode Worker.shutdown}, at the end of an `await using` block. */
+    /** Calls {@linkcode Worker.shutdown} at the end of an `await using` block. */
     [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * Runs one call: payload in, result out, failure thrown.
+ * Runs one call: returns the result, or throws.
  *
- * `payload` is `null` when the caller gave none; `metadata` is what the caller or the trigger adds.
- * A returned `undefined` is no result at all. An error with a string `code` keeps its code.
+ * `payload` is `null` if the caller sent none; `metadata` is that of the caller or of the trigger.
+ * A handler that returns `undefined` has no result. An error with a string property `code` keeps
+ * its code; any other reaches the caller as `invocation_failed`.
+ *
+ * @example
+ * ```ts
+ * import type { Handler } from "engine-sdk";
+ *
+ * const add: Handler<{ a: number; b: number }> = async ({ a, b }, _metadata, context) => {
+ *   context.progress({ done: 0.5 });
+ *   await fetch("https://example.com/log", { signal: context.signal });
+ *   return { c: a + b };
+ * };
+ * ```
  */
 type Handler<In = Json, Out = unknown> = (payload: In, metadata: Json | undefined, context: CallContext) => Out | Promise<Out>;
 
-/** What a running handler knows of its call besides the payload. */
+/** The call that a handler is running: its ids, its deadline, and its connection to the caller. */
 interface CallContext {
-    /** Id of the call, as the engine names it; `undefined` when nobody waits for a result. */
+    /** Id of the invocation, assigned by the engine; `undefined` if the caller wants no result. */
     readonly invocation_id: string | undefined;
-    /** The function that was called. */
+    /** Id of the function, such as `math::add`. */
     readonly function_id: string;
-    /** Connection that called; only the engine's own workers are told. */
+    /** Id of the caller's connection; set for workers in the process of the engine only. */
     readonly caller: string | undefined;
-    /** Aborted when the caller gave up, the time is over, or the line to the engine is lost. */
+    /**
+     * Aborted when the caller cancels the call, its timeout passes, or the connection is lost. Its
+     * `reason` is an {@linkcode EngineError}, `cancelled` or `invocation_stopped`.
+     */
     readonly signal: AbortSignal;
-    /** Milliseconds the caller waits, counted from the arrival of the call. */
+    /** How long the caller waits, in milliseconds from the arrival of the call. */
     readonly timeout_ms: number | undefined;
-    /** W3C trace context of the call. */
+    /** W3C `traceparent` of the call. */
     readonly traceparent: string | undefined;
-    /** W3C baggage of the call. */
+    /** W3C `baggage` of the call. */
     readonly baggage: string | undefined;
-    /** Sends news to the caller's `onProgress`; ignored once the handler has ended. */
+    /** Sends `data` to the `onProgress` of the caller; ignored when the call has ended. */
     progress(data: Json): void;
 }
 
-/** What may be said of a function. */
+/** Options of a function. */
 interface FunctionOptions {
-    /** One line for people. */
+    /** One sentence for listings. */
     readonly description?: string | undefined;
-    /** JSON Schema of the payload; the engine refuses calls that do not fit. */
+    /** JSON Schema of the payload; the engine rejects other payloads with `invalid_payload`. */
     readonly request_format?: Json | undefined;
     /** JSON Schema of the result; shown in listings, not checked. */
     readonly response_format?: Json | undefined;
-    /** Anything; `{ internal: true }` hides the function from listings. */
+    /** Any JSON; `{ internal: true }` hides the function from listings. */
     readonly metadata?: Json | undefined;
-    /** Namespace it belongs to. @default `default` */
+    /** Namespace of the function. @default `default` */
     readonly namespace?: string | undefined;
 }
 
-/** Something that was registered. */
+/** A registered function, trigger or trigger type. */
 interface Registration {
     /** Id of the function, the trigger or the trigger type. */
     readonly id: string;
-    /** Takes it back; a second time does nothing. */
+    /** Removes the registration; has no effect the second time. */
     unregister(): void;
 }
 
-/** A trigger to register: when `type` happens, call `function_id`. */
+/**
+ * A trigger: calls `function_id` on events of the type `type`.
+ *
+ * @example A function that serves an HTTP route
+ * ```ts
+ * import type { TriggerInput } from "engine-sdk";
+ *
+ * const trigger: TriggerInput = {
+ *   type: "http",
+ *   function_id: "orders::create",
+ *   config: { api_path: "/orders", http_method: "POST" },
+ * };
+ * ```
+ */
 interface TriggerInput {
-    /** The kind of trigger, such as `http`. */
+    /** Id of the trigger type, such as `http`. */
     readonly type: string;
-    /** The function to call; it need not exist yet. */
+    /** Id of the function to call; it may be registered later. */
     readonly function_id: string;
-    /** What the type wants to know, such as `{ api_path: "/orders" }`. */
+    /** Configuration, as the trigger type defines it, such as `{ api_path: "/orders" }`. */
     readonly config?: Json | undefined;
-    /** Handed to the function with every firing. */
+    /** Second argument of the function's handler. */
     readonly metadata?: Json | undefined;
     /** Namespace of the function. @default `default` */
     readonly namespace?: string | undefined;
@@ -400,27 +572,35 @@ interface TriggerInput {
     readonly trigger_namespace?: string | undefined;
 }
 
-/** A trigger type to register. */
+/** A trigger type to provide. */
 interface TriggerTypeInput {
     /** Such as `file-watch`. */
     readonly id: string;
-    /** One line for people. */
+    /** One sentence for listings. */
     readonly description: string;
-    /** JSON Schema of a trigger's `config`. */
+    /** JSON Schema of the `config` of triggers. */
     readonly trigger_request_format?: Json | undefined;
-    /** JSON Schema of the payload that functions get. */
+    /** JSON Schema of the payload that functions receive. */
     readonly call_request_format?: Json | undefined;
-    /** Namespace it belongs to. @default `default` */
+    /** Namespace of the trigger type. @default `default` */
     readonly namespace?: string | undefined;
 }
 
-/** What the provider of a trigger type does. */
+/**
+ * What the provider of a trigger type implements.
+ *
+ * The SDK calls `registerTrigger` and `unregisterTrigger` in turn for each trigger, and waits for
+ * one before it calls the other.
+ */
 interface TriggerHandlers<Config = Json> {
-    /** Starts to watch; a throw refuses the trigger, and its text reaches the originator. */
+    /**
+     * Starts to watch for events of a trigger. If it throws, the trigger is rejected, and the
+     * originator receives the message.
+     */
     registerTrigger(trigger: TriggerInstance<Config>): void | Promise<void>;
     /**
-     * Stops to watch. Called once for every registered trigger: when the engine says so, and when
-     * the line to the engine ends (a new line brings the live ones again, with the same ids).
+     * Stops to watch. Called once for each registered trigger: when it is unregistered, and when the
+     * connection is lost. After a reconnect, live triggers are registered again with the same ids.
      */
     unregisterTrigger(trigger: {
         id: string;
@@ -428,39 +608,57 @@ interface TriggerHandlers<Config = Json> {
     }): void | Promise<void>;
 }
 
-/** A trigger that somebody registered, as the provider of its type sees it. */
+/** A trigger as the provider of its type receives it. */
 interface TriggerInstance<Config = Json> {
-    /** Names the trigger; the same one after a reconnect. */
+    /** Identifies the trigger; the same after a reconnect. */
     readonly id: string;
-    /** Its type, as registered. */
+    /** Id of its type. */
     readonly trigger_type: string;
-    /** The function to call when it happens. */
+    /** Id of the function to call. */
     readonly function_id: string;
-    /** What the originator configured; `{}` when nothing. */
+    /** Configuration by the originator. @default `{}` */
     readonly config: Config;
-    /** To be handed on as `metadata` with every firing. */
+    /** To be passed as `metadata` of each call. */
     readonly metadata: Json | undefined;
     /** Namespace of the function; `undefined` for `default`. */
     readonly namespace: string | undefined;
 }
 
-/** A call that failed: the callee's error, or the engine's. */
+/**
+ * A failed call: the error of the function, of the engine or of the SDK. Its `message` is
+ * `<code>: <message>`.
+ */
 declare class InvocationError extends EngineError {
     /** The function that was called. */
     readonly function_id: string;
-    /** The call, as its caller named it. */
+    /** Id of the call; `undefined` if it failed before it was sent. */
     readonly invocation_id: string | undefined;
-    /** Where the handler failed, in the callee's process. */
+    /** Stack trace of the handler, if it sent one. */
     readonly stacktrace: string | undefined;
-    /** Makes one from the body that came back; `message` becomes `"<code>: <message>"`. */
+    /** Converts an error as it was received. */
     constructor(body: ErrorBody, function_id: string, invocation_id?: string);
 }
 
-/** Whether a failure is a deadline that passed: the engine's `timeout` or the SDK's `TIMEOUT`. */
+/**
+ * Whether an error is a timeout: `TIMEOUT` of the SDK, or `timeout` of the engine.
+ *
+ * @example
+ * ```ts
+ * import { isTimeout, registerWorker } from "engine-sdk";
+ *
+ * const worker = registerWorker();
+ * try {
+ *   await worker.trigger({ function_id: "math::add", payload: { a: 2, b: 3 }, timeout_ms: 100 });
+ * } catch (error) {
+ *   if (!isTimeout(error)) throw error;
+ * }
+ * await worker.shutdown();
+ * ```
+ */
 declare function isTimeout(error: unknown): boolean;
 
 /**
- * Ways to run a function other than waiting for its result.
+ * Ways to run a function other than by waiting for its result.
  *
  * @example
  * ```ts
@@ -472,9 +670,12 @@ declare function isTimeout(error: unknown): boolean;
  * ```
  */
 declare const TriggerAction: {
-    /** Nobody waits: the call resolves at once, with nothing, whatever becomes of it. */
+    /** Fire and forget: the call resolves with `undefined` at once; its outcome is not reported. */
     readonly Void: () => Action;
-    /** A queue takes it: the call resolves with `{ messageReceiptId }`. */
+    /**
+     * Puts the call into a queue: it resolves with `{ messageReceiptId }` when the queue has accepted
+     * it, and fails with `enqueue_error` if there is no such queue.
+     */
     readonly Enqueue: ({ queue }: {
         queue: string;
     }) => Action;

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:64d4d0be3ac253693696992221e0d629026e2480e5f4d7ac7bdcd4b69df311f7
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:c2becf396cd8aeb14e15ba2d961d7fc91778fe3c5d2e7ede59d523ab8c255a62
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3719,11 +3719,14 @@ var init_wrapper = __esm({
 
 // sdk/typescript/options.ts
 var TriggerAction = {
-  /** Nobody waits: the call resolves at once, with nothing, whatever becomes of it. */
+  /** Fire and forget: the call resolves with `undefined` at once; its outcome is not reported. */
   Void: () => ({
     type: "void"
   }),
-  /** A queue takes it: the call resolves with `{ messageReceiptId }`. */
+  /**
+   * Puts the call into a queue: it resolves with `{ messageReceiptId }` when the queue has accepted
+   * it, and fails with `enqueue_error` if there is no such queue.
+   */
   Enqueue: ({ queue }) => ({
     type: "enqueue",
     queue
@@ -3752,7 +3755,7 @@ function environment(name) {
 function builtinModule(name) {
   return attempt(() => processGlobal()?.getBuiltinModule?.(name));
 }
-function atEndOfTurn(task) {
+function atEndOfTick(task) {
   const process2 = processGlobal();
   queueMicrotask(process2?.nextTick ? () => process2.nextTick(task) : task);
 }
@@ -3793,6 +3796,7 @@ var platformClock = {
   },
   wall: wallTime
 };
+var WALL_SLACK_MS = 5;
 var originMs = performance.timeOrigin;
 function wallTime() {
   const [now, date] = [
@@ -3802,12 +3806,11 @@ function wallTime() {
   if (Math.abs(date - originMs - now) > WALL_SLACK_MS) originMs = date - now;
   return originMs + now;
 }
-var WALL_SLACK_MS = 5;
 
 // sdk/typescript/trace_context.ts
-var shown = /* @__PURE__ */ new Set();
+var attached = /* @__PURE__ */ new Set();
 function runningTraceparent() {
-  for (const scopes of shown) {
+  for (const scopes of attached) {
     const traceparent = scopes.current()?.traceparent;
     if (traceparent !== void 0) return traceparent;
   }
@@ -3817,14 +3820,11 @@ var CallScopes = class {
   #find;
   #storage;
   #isFound = false;
-  /**
-   * Finds out with the first handler whether the platform can carry scopes: a program that only
-   * calls does not pay for that. `find` replaces it in tests.
-   */
+  /** `find` loads `node:async_hooks`; it is called when the first handler runs. */
   constructor(find = () => builtinModule("node:async_hooks")) {
     this.#find = find;
   }
-  /** Runs `task`; calls it makes, also later in its asynchronous flow, see `scope`. */
+  /** Runs `task`, in whose asynchronous flow {@linkcode CallScopes.current} returns `scope`. */
   run(scope, task) {
     if (!this.#isFound) {
       this.#isFound = true;
@@ -3833,22 +3833,23 @@ var CallScopes = class {
     }
     return this.#storage ? this.#storage.run(scope, task) : task();
   }
-  /** The scope of the handler that is running, if one is. */
+  /** The scope of the handler that is running, if any. */
   current() {
     return this.#storage?.getStore();
   }
-  /** From now on {@linkcode runningTraceparent} sees them. */
-  show() {
-    shown.add(this);
+  /** Makes the scopes visible to {@linkcode runningTraceparent}. */
+  attach() {
+    attached.add(this);
   }
-  /** As before {@linkcode CallScopes.show}: their worker has ended. */
-  hide() {
-    shown.delete(this);
+  /** Undoes {@linkcode CallScopes.attach}. */
+  detach() {
+    attached.delete(this);
   }
 };
-var FORM = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})/;
+var TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})/;
+var SAMPLED_FLAGS = "13579bdf";
 function readTraceparent(text) {
-  const found = text === void 0 ? null : FORM.exec(text);
+  const found = text === void 0 ? null : TRACEPARENT.exec(text);
   if (!found) return void 0;
   const rest = text.slice(found[0].length);
   if (rest !== "" && (text.startsWith("00-") || !rest.startsWith("-"))) return void 0;
@@ -3862,116 +3863,92 @@ function readTraceparent(text) {
 function looksSampled(text) {
   return SAMPLED_FLAGS.includes(text[54] ?? "?");
 }
-var SAMPLED_FLAGS = "13579bdf";
-
-// sdk/typescript/wire/limits.ts
-var WORKER_PORT = 49134;
-var ENGINE_URL_DEFAULT = `ws://127.0.0.1:${WORKER_PORT}`;
-var CALL_TIMEOUT_MS = 3e4;
-var TIMEOUT_GRACE_MS = 1e3;
-var TIMEOUT_MS_MAX = 6048e5;
-var PING_INTERVAL_MS = 2e4;
-var SILENCE_MS = 6e4;
-var ID_CHARS_MAX = 1024;
-var RECONNECT_FIRST_MS = 1e3;
-var RECONNECT_MAX_MS = 3e4;
-var RECONNECT_JITTER = 0.3;
-var OPEN_TIMEOUT_MS = 1e4;
-var OFFLINE_QUEUE_BYTES_MAX = 64 * 1024 * 1024;
-var OFFLINE_LOG_LINES_MAX = 1e3;
-var TELEMETRY_BATCH_MS = 100;
-var TELEMETRY_QUEUE_CHARS_MAX = 1024 * 1024;
-var TELEMETRY_FRAME_CHARS_MAX = 256 * 1024;
-var TELEMETRY_AHEAD_BYTES = 1024 * 1024;
-var TELEMETRY_VALUE_CHARS_MAX = 32 * 1024;
-var WORKER_SPANS_PER_SECOND = 100;
-var WORKER_GAUGES_MS = 5e3;
-var WORKER_GAUGES_MS_MIN = 500;
-var WORKER_GAUGES_MS_MAX = 36e5;
-var LOOP_LAG_SAMPLE_MS = 50;
-var BATCH_CHARS_MAX = 64 * 1024;
 
 // sdk/typescript/logger.ts
-var latest;
+var OFFLINE_LINES_MAX = 1e3;
+var defaultWorker;
 var sinks = /* @__PURE__ */ new WeakMap();
-function sendLogsTo(worker, sink) {
+function setLogSink(worker, sink) {
   sinks.set(worker, sink);
 }
-function logFor(worker) {
-  latest = worker;
+function setDefaultWorker(worker) {
+  defaultWorker = worker;
 }
 var CONTROLS = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
-function printFailure({ message }) {
+function printError({ message }) {
   const text = message.replace(CONTROLS, (c) => c === "\n" || c === "	" ? " " : "");
   console.error(`[engine] ${text}`);
 }
 var Logger = class {
   #worker;
   #service;
-  #waitingLines = 0;
+  #offlineLines = 0;
   /**
-   * Speaks for `worker`, else for the one registered last when a line is written. `service` is
-   * the name in the engine's logs; the worker's if left out.
+   * Needs no arguments in a program with one worker.
+   *
+   * @param worker Sends the lines. Default: the worker that was registered last before a line is
+   * written; without one, lines only appear on the console.
+   * @param service Name in the logs. Default: that of the worker.
    */
   constructor(worker, service) {
     this.#worker = worker;
     this.#service = service;
   }
-  /** Says what only somebody who looks for a bug wants to read. */
+  /** Logs details that are useful only to find a bug. */
   trace(message, data) {
     this.#write("trace", message, data);
   }
-  /** Says what helps to follow what happens. */
+  /** Logs information for debugging. */
   debug(message, data) {
     this.#write("debug", message, data);
   }
-  /** Says what happened. */
+  /** Logs a normal event. */
   info(message, data) {
     this.#write("info", message, data);
   }
-  /** Says what somebody should look at. */
+  /** Logs an event that needs attention. */
   warn(message, data) {
     this.#write("warn", message, data);
   }
-  /** Says what failed. */
+  /** Logs a failure. */
   error(message, data) {
     this.#write("error", message, data);
   }
   #write(level, message, data) {
-    const worker = this.#worker ?? latest;
+    const worker = this.#worker ?? defaultWorker;
     const service = this.#service ?? worker?.name;
-    const shown2 = data === void 0 ? void 0 : showData(data);
+    const shown = data === void 0 ? void 0 : showData(data);
     const text = attempt(() => String(message)) ?? "";
     const isSent = worker !== void 0 && this.#send(worker, {
       level,
       message: text,
       data,
-      shown: shown2,
+      shown,
       service
     });
     const name = service === void 0 ? "" : ` [${service}]`;
     const line = `${level.toUpperCase().padEnd(5)}${name} ${text}`;
-    const print = () => printer(level)(shown2 === void 0 ? line : `${line} ${shown2}`);
+    const print = () => printer(level)(shown === void 0 ? line : `${line} ${shown}`);
     attempt(() => isSent ? printAsLogger(print) : print());
   }
-  /** While there is no line only the first lines wait for one: calls need the room more. */
+  /** Without a connection only the first lines are queued: calls share the queue. */
   #maySend(worker) {
     const state = worker.connectionState;
     if (state === "failed" || state === "disconnected") return false;
-    if (state === "connected") this.#waitingLines = 0;
-    else if (this.#waitingLines++ >= OFFLINE_LOG_LINES_MAX) return false;
+    if (state === "connected") this.#offlineLines = 0;
+    else if (this.#offlineLines++ >= OFFLINE_LINES_MAX) return false;
     return true;
   }
-  /** Whether the line is on its way to the engine. */
-  #send(worker, line) {
+  /** Sends a line; `false` if it is dropped. */
+  #send(worker, entry) {
     const sink = sinks.get(worker);
-    if (sink) return sink.takeLog(line);
+    if (sink) return sink.takeLog(entry);
     if (!this.#maySend(worker)) return false;
-    const { level, message, data, shown: shown2, service } = line;
+    const { level, message, data, shown, service } = entry;
     const payload = {
       message
     };
-    if (data !== void 0) payload.data = isJson(data) ? data : shown2 ?? null;
+    if (data !== void 0) payload.data = isJson(data) ? data : shown ?? null;
     if (service !== void 0) payload.service_name = service;
     const ids = readTraceparent(runningTraceparent());
     if (ids) {
@@ -4256,13 +4233,17 @@ var ERRORS = {
   }
 };
 var EngineError = class extends Error {
-  /** What happened, for programs: a key of {@linkcode ERRORS} or a handler's own. */
+  /** Identifies the error for programs: a code of the engine, or one of your own. */
   code;
   /** The values to act on. */
   details;
   /** Whether the handler did not start and the same call may succeed later. */
   retryable;
-  /** Makes an error. */
+  /**
+   * The code may be one of your own, such as `out_of_stock`.
+   *
+   * @param message One sentence for people.
+   */
   constructor(code, message, options = {}) {
     super(message, {
       cause: options.cause
@@ -4272,7 +4253,7 @@ var EngineError = class extends Error {
     this.details = options.details;
     this.retryable = options.retryable ?? meaningOf(code)?.retryable ?? false;
   }
-  /** The error as it travels: no cause, no local stack. */
+  /** The error as it is sent: without cause and stack. */
   toJSON() {
     return errorBody(this.code, this.message, this.details, this.retryable);
   }
@@ -4280,11 +4261,11 @@ var EngineError = class extends Error {
 var InvocationError = class extends EngineError {
   /** The function that was called. */
   function_id;
-  /** The call, as its caller named it. */
+  /** Id of the call; `undefined` if it failed before it was sent. */
   invocation_id;
-  /** Where the handler failed, in the callee's process. */
+  /** Stack trace of the handler, if it sent one. */
   stacktrace;
-  /** Makes one from the body that came back; `message` becomes `"<code>: <message>"`. */
+  /** Converts an error as it was received. */
   constructor(body, function_id, invocation_id) {
     const options = {
       retryable: body.retryable ?? false
@@ -4353,7 +4334,7 @@ function thrownText(thrown) {
   try {
     return String(thrown instanceof Error ? thrown.message : thrown);
   } catch {
-    return "something was thrown that has no text";
+    return "a value without a text was thrown";
   }
 }
 function describeError(thrown, message) {
@@ -4369,6 +4350,17 @@ function describeError(thrown, message) {
   if (retryable === true) body.retryable = true;
   return body;
 }
+
+// sdk/typescript/wire/limits.ts
+var WORKER_PORT = 49134;
+var ENGINE_URL_DEFAULT = `ws://127.0.0.1:${WORKER_PORT}`;
+var CALL_TIMEOUT_MS = 3e4;
+var TIMEOUT_MS_MAX = 6048e5;
+var PING_INTERVAL_MS = 2e4;
+var SILENCE_MS = 6e4;
+var ID_CHARS_MAX = 1024;
+var OPEN_TIMEOUT_MS = 1e4;
+var BATCH_CHARS_MAX = 64 * 1024;
 
 // sdk/typescript/arguments.ts
 function readUrl(url) {
@@ -4405,8 +4397,8 @@ function checkCallable(what, callable) {
   }
 }
 function checkTimeout(what, timeout) {
-  const fits = Number.isInteger(timeout) && timeout > 0 && timeout <= TIMEOUT_MS_MAX;
-  if (fits) return;
+  const isValid = Number.isInteger(timeout) && timeout > 0 && timeout <= TIMEOUT_MS_MAX;
+  if (isValid) return;
   const range = `whole milliseconds from 1 to ${TIMEOUT_MS_MAX}`;
   throw invalid(`${what} must be ${range}, got ${show(timeout)}`);
 }
@@ -4450,12 +4442,280 @@ function show(value) {
   return String(value);
 }
 
+// sdk/typescript/call_frames.ts
+function writeParts(request) {
+  const { function_id, namespace, action, payload, metadata } = request;
+  let target = field("namespace", "The namespace", namespace);
+  if (action) target += field("action", "The action", action);
+  const more = field("metadata", `The metadata for ${function_id}`, metadata);
+  const data = field("data", `The payload for ${function_id}`, payload);
+  return {
+    function_id: JSON.stringify(function_id),
+    target,
+    tail: `${more}${data}}`
+  };
+}
+function writeCall(parts, details) {
+  const { invocation_id, timeout_ms, traceparent, baggage } = details;
+  let head = '{"type":"invokefunction",';
+  if (invocation_id !== void 0) head += `"invocation_id":"${invocation_id}",`;
+  head += `"function_id":${parts.function_id}${parts.target}`;
+  if (timeout_ms !== void 0) head += `,"timeout_ms":${timeout_ms}`;
+  if (traceparent !== void 0) head += field("traceparent", "The traceparent", traceparent);
+  if (baggage !== void 0) head += field("baggage", "The baggage", baggage);
+  return head + parts.tail;
+}
+function field(name, what, value) {
+  const text = toJson(what, value);
+  return text === void 0 ? "" : `,"${name}":${text}`;
+}
+function writeResult(call, result) {
+  const { invocation_id = "", function_id, traceparent, baggage } = call;
+  let frame = `{"type":"invocationresult","invocation_id":${JSON.stringify(invocation_id)},"function_id":${JSON.stringify(function_id)}`;
+  if (traceparent !== void 0) frame += `,"traceparent":${JSON.stringify(traceparent)}`;
+  if (baggage !== void 0) frame += `,"baggage":${JSON.stringify(baggage)}`;
+  return result === void 0 ? `${frame}}` : `${frame},"result":${result}}`;
+}
+var TRACEPARENT2 = ',"traceparent":"';
+var RESULT = ',"result":';
+var TRACE_TEXT = /[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"/y;
+function readResult(frame, at) {
+  if (frame.charCodeAt(frame.length - 1) !== 125) return void 0;
+  if (frame.startsWith(TRACEPARENT2, at)) {
+    TRACE_TEXT.lastIndex = at + TRACEPARENT2.length;
+    if (!TRACE_TEXT.test(frame)) return void 0;
+    at = TRACE_TEXT.lastIndex;
+  }
+  if (at === frame.length - 1) return {
+    value: void 0
+  };
+  if (!frame.startsWith(RESULT, at)) return void 0;
+  try {
+    const value = JSON.parse(frame.slice(at + RESULT.length, -1));
+    return {
+      value: value ?? void 0
+    };
+  } catch {
+    return void 0;
+  }
+}
+var COUNT_CHARS = 12;
+var CallIds = class {
+  /** The start of all ids of this worker. */
+  start = newId().slice(0, -COUNT_CHARS);
+  /** The id of a call; `count` starts at 1. */
+  text(count) {
+    return this.start + count.toString(16).padStart(COUNT_CHARS, "0");
+  }
+  /** The counter in an id; `undefined` for an id of another worker. */
+  count(id) {
+    if (id.length !== this.start.length + COUNT_CHARS || !id.startsWith(this.start)) {
+      return void 0;
+    }
+    return countAt(id, this.start.length);
+  }
+};
+function countAt(text, at) {
+  let count = 0;
+  for (let i = at; i < at + COUNT_CHARS; i++) {
+    const code = text.charCodeAt(i);
+    const isDigit = code >= 48 && code <= 57;
+    if (!isDigit && !(code >= 97 && code <= 102)) return void 0;
+    count = count * 16 + code - (isDigit ? 48 : 87);
+  }
+  return count;
+}
+function countEnd(at) {
+  return at + COUNT_CHARS;
+}
+
+// sdk/typescript/turnover_map.ts
+var BUCKETS_MIN = 16;
+var TurnoverMap = class {
+  #buckets = emptyBuckets(BUCKETS_MIN);
+  #size = 0;
+  #seq = 0;
+  #seed = crypto.getRandomValues(new Int32Array(1))[0];
+  get size() {
+    return this.#size;
+  }
+  /** The value of a key; `undefined` if it is missing. */
+  get(key) {
+    return this.#find(key, hashOf(key, this.#seed))?.value;
+  }
+  /** Sets the value of a key. */
+  set(key, value) {
+    const hash = hashOf(key, this.#seed);
+    const known = this.#find(key, hash);
+    if (known) {
+      known.value = value;
+      return;
+    }
+    if (this.#size === this.#buckets.length) this.#grow();
+    const at = hash & this.#buckets.length - 1;
+    this.#buckets[at] = {
+      key,
+      hash,
+      seq: this.#seq++,
+      value,
+      next: this.#buckets[at]
+    };
+    this.#size++;
+  }
+  /** Removes a key and returns its value; `undefined` if it is missing. */
+  take(key) {
+    const at = hashOf(key, this.#seed) & this.#buckets.length - 1;
+    let before;
+    for (let entry = this.#buckets[at]; entry; before = entry, entry = entry.next) {
+      if (entry.key !== key) continue;
+      if (before) before.next = entry.next;
+      else this.#buckets[at] = entry.next;
+      entry.next = void 0;
+      this.#size--;
+      return entry.value;
+    }
+    return void 0;
+  }
+  /** All values, in the order in which their keys were added. */
+  values() {
+    return this.#entries().sort((a, b) => a.seq - b.seq).map(({ value }) => value);
+  }
+  /** Removes all entries. */
+  clear() {
+    this.#buckets = emptyBuckets(BUCKETS_MIN);
+    this.#size = 0;
+  }
+  #find(key, hash) {
+    let entry = this.#buckets[hash & this.#buckets.length - 1];
+    while (entry && entry.key !== key) entry = entry.next;
+    return entry;
+  }
+  #entries() {
+    const entries = [];
+    for (const first of this.#buckets) {
+      for (let entry = first; entry; entry = entry.next) entries.push(entry);
+    }
+    return entries;
+  }
+  #grow() {
+    const before = this.#buckets;
+    this.#buckets = emptyBuckets(before.length * 2);
+    for (let i = 0; i < before.length; i++) {
+      let entry = before[i];
+      before[i] = void 0;
+      while (entry) {
+        const { next } = entry;
+        const at = entry.hash & this.#buckets.length - 1;
+        entry.next = this.#buckets[at];
+        this.#buckets[at] = entry;
+        entry = next;
+      }
+    }
+  }
+};
+function emptyBuckets(count) {
+  return new Array(count).fill(void 0);
+}
+function hashOf(key, seed) {
+  if (typeof key === "number") return key | 0;
+  let hash = seed;
+  for (let i = 0; i < key.length; i++) {
+    hash = Math.imul(hash ^ key.charCodeAt(i), 16777619);
+    hash ^= hash >>> 15;
+  }
+  return hash;
+}
+
+// sdk/typescript/pending_calls.ts
+var TIMEOUT_GRACE_MS = 1e3;
+var SWEEP_GAP_MS = 5;
+var PendingCalls = class {
+  /** Whether the engine ends calls at their deadline; then its error is waited for. */
+  engineEndsCalls = false;
+  #calls = new TurnoverMap();
+  #clock;
+  #expired;
+  #sweepAt = Infinity;
+  #cancelSweep;
+  /** `expired` is called after a call has failed at its deadline. */
+  constructor(clock, expired) {
+    this.#clock = clock;
+    this.#expired = expired;
+  }
+  get size() {
+    return this.#calls.size;
+  }
+  add(call) {
+    this.#calls.set(call.count, call);
+    this.#sweepBy(call.deadline);
+  }
+  /** The call with this counter, if it is pending. */
+  get(count) {
+    return this.#calls.get(count);
+  }
+  /** Resolves a call; ignored if it is not pending. */
+  resolve(count, value) {
+    this.#take(count)?.resolve(value);
+  }
+  /** Rejects a call; ignored if it is not pending. */
+  fail(count, error) {
+    const call = this.#take(count);
+    call?.reject(new InvocationError(error, call.function_id, call.invocation_id));
+  }
+  /** Rejects all calls, or only those whose frame has been sent. */
+  failAll(error, which) {
+    for (const call of this.#calls.values()) {
+      if (which === "all" || call.sent) this.fail(call.count, error);
+    }
+  }
+  /** Cancels the timer; to be called when no call is pending and none will be added. */
+  stop() {
+    this.#cancelSweep?.();
+    this.#cancelSweep = void 0;
+    this.#sweepAt = Infinity;
+  }
+  #take(count) {
+    const call = this.#calls.take(count);
+    if (call?.aborted) call.signal?.removeEventListener("abort", call.aborted);
+    return call;
+  }
+  #sweepBy(time) {
+    if (time >= this.#sweepAt) return;
+    this.#cancelSweep?.();
+    const ms = Math.max(SWEEP_GAP_MS, time - this.#clock.now());
+    this.#sweepAt = this.#clock.now() + ms;
+    this.#cancelSweep = this.#clock.after(ms, () => this.#sweep());
+  }
+  #sweep() {
+    this.#sweepAt = Infinity;
+    this.#cancelSweep = void 0;
+    const now = this.#clock.now();
+    let next = Infinity;
+    for (const call of this.#calls.values()) {
+      const end = this.#endOf(call);
+      if (end <= now) this.#expire(call);
+      else next = Math.min(next, end);
+    }
+    if (next < Infinity) this.#sweepBy(next);
+  }
+  #endOf(call) {
+    return call.sent && this.engineEndsCalls ? call.deadline + TIMEOUT_GRACE_MS : call.deadline;
+  }
+  #expire(call) {
+    this.fail(call.count, timeoutError(call.timeoutMs));
+    this.#expired(call);
+  }
+};
+function timeoutError(timeoutMs) {
+  return errorBody("TIMEOUT", `invocation timed out after ${timeoutMs}ms`);
+}
+
 // sdk/typescript/wire/codec.ts
 var NAMED = {
   trigger_type: "id",
   function_id: "id"
 };
-var SHAPES = {
+var FIELDS = {
   registerfunction: {
     id: "id",
     namespace: "namespace?",
@@ -4575,7 +4835,7 @@ function parseMessage(text) {
   } catch (thrown) {
     throw bad(`message: expected JSON: ${thrown.message}`);
   }
-  if (!isObject(value)) throw misfit("message", "an object", value);
+  if (!isObject(value)) throw unexpected("message", "an object", value);
   return value;
 }
 function encodeMessage(message) {
@@ -4583,7 +4843,7 @@ function encodeMessage(message) {
   const ordered = {
     type: message.type
   };
-  for (const name in SHAPES[message.type]) {
+  for (const name in FIELDS[message.type]) {
     if (fields[name] !== void 0) ordered[name] = fields[name];
   }
   try {
@@ -4597,30 +4857,30 @@ function encodeMessage(message) {
 }
 function read(message, known) {
   const { type } = message;
-  if (typeof type !== "string") throw misfit("type", "a string", type);
-  if (!known.has(type)) throw misfit("type", "a known type of message", type);
-  if (fitsAsIs(message, type)) return message;
-  const shape = SHAPES[type];
+  if (typeof type !== "string") throw unexpected("type", "a string", type);
+  if (!known.has(type)) throw unexpected("type", "a known type of message", type);
+  if (isPlain(message, type)) return message;
+  const kinds = FIELDS[type];
   const result = {
     type
   };
-  for (const name in shape) {
-    const kind = shape[name];
+  for (const name in kinds) {
+    const kind = kinds[name];
     const value = Object.hasOwn(message, name) ? message[name] : void 0;
     if (kind === "json!") {
-      if (value === void 0) throw misfit(`${type}.${name}`, "any JSON", value);
+      if (value === void 0) throw unexpected(`${type}.${name}`, "any JSON", value);
       result[name] = value;
     } else if (value !== void 0 && value !== null) {
       const plain = kind.endsWith("?") ? kind.slice(0, -1) : kind;
-      result[name] = fit(plain, value, type, name);
+      result[name] = readField(plain, value, type, name);
     } else if (!kind.endsWith("?")) {
-      throw misfit(`${type}.${name}`, EXPECTED[kind], value);
+      throw unexpected(`${type}.${name}`, EXPECTED[kind], value);
     }
   }
   return result;
 }
-function fitsAsIs(message, type) {
-  const fields = PLAIN_FIELDS.get(type);
+function isPlain(message, type) {
+  const fields = PLAIN.get(type);
   if (!fields) return false;
   let missing = fields.required;
   for (const name in message) {
@@ -4649,11 +4909,11 @@ function fitsAsIs(message, type) {
   }
   return missing === 0;
 }
-var PLAIN_FIELDS = new Map([
+var PLAIN = new Map([
   "invokefunction",
   "invocationresult"
 ].map((type) => {
-  const fields = Object.entries(SHAPES[type]);
+  const fields = Object.entries(FIELDS[type]);
   const required = fields.filter(([, kind]) => !kind.endsWith("?")).length;
   return [
     type,
@@ -4674,7 +4934,7 @@ var EXPECTED = {
   strings: "an array of strings",
   timeout: `an integer from 1 to ${TIMEOUT_MS_MAX}`
 };
-function fit(kind, value, type, name) {
+function readField(kind, value, type, name) {
   switch (kind) {
     case "json":
       return value;
@@ -4688,7 +4948,7 @@ function fit(kind, value, type, name) {
     case "id":
       if (typeof value === "string" && value.length <= ID_CHARS_MAX) return value;
       if (typeof value !== "string") break;
-      throw misfit(`${type}.${name}`, `at most ${ID_CHARS_MAX} characters`, value.length);
+      throw unexpected(`${type}.${name}`, `at most ${ID_CHARS_MAX} characters`, value.length);
     case "string":
       if (typeof value === "string") return value;
       break;
@@ -4701,19 +4961,19 @@ function fit(kind, value, type, name) {
     case "timeout":
       if (isTimeout2(value)) return value;
   }
-  throw misfit(`${type}.${name}`, EXPECTED[kind], value);
+  throw unexpected(`${type}.${name}`, EXPECTED[kind], value);
 }
 function isTimeout2(value) {
   return Number.isInteger(value) && value >= 1 && value <= TIMEOUT_MS_MAX;
 }
 function readAction(value, path) {
-  if (!isObject(value)) throw misfit(path, EXPECTED.action, value);
+  if (!isObject(value)) throw unexpected(path, EXPECTED.action, value);
   const { type, queue } = value;
   if (type === "void") return {
     type
   };
-  if (type !== "enqueue") throw misfit(`${path}.type`, `"void" or "enqueue"`, type);
-  if (typeof queue !== "string") throw misfit(`${path}.queue`, "a string", queue);
+  if (type !== "enqueue") throw unexpected(`${path}.type`, `"void" or "enqueue"`, type);
+  if (typeof queue !== "string") throw unexpected(`${path}.queue`, "a string", queue);
   return {
     type,
     queue
@@ -4722,7 +4982,7 @@ function readAction(value, path) {
 function isObject(value) {
   return value !== null && typeof value === "object" && !Array.isArray(value);
 }
-function misfit(path, expected, received) {
+function unexpected(path, expected, received) {
   return bad(`${path}: expected ${expected}, received ${quoted(received)}`);
 }
 function bad(message) {
@@ -4736,8 +4996,251 @@ function quoted(value) {
   return typeof value === "string" && value.length > 60 ? `${text}\u2026` : text;
 }
 
+// sdk/typescript/calls.ts
+var FUNCTION_ID = '","function_id":';
+var ENVELOPE_BYTES = 200;
+var OFFLINE_QUEUE_BYTES_MAX = 64 * 1024 * 1024;
+var OutboundCalls = class {
+  #setup;
+  #pending;
+  #queue = new OfflineQueue(OFFLINE_QUEUE_BYTES_MAX);
+  #ids = new CallIds();
+  /** The start of the frames of results, as the engine writes them. */
+  #resultStart = `{"type":"invocationresult","invocation_id":"${this.#ids.start}`;
+  #calls = 0;
+  #engineCancels = false;
+  #ended;
+  constructor(setup) {
+    this.#setup = setup;
+    this.#pending = new PendingCalls(setup.clock, (call) => this.#withdraw(call, "timeout"));
+  }
+  /** Number of calls without a result. */
+  get size() {
+    return this.#pending.size;
+  }
+  /** Makes a call; `Worker.trigger()` documents the outcomes. */
+  call(request) {
+    return new Promise((resolve, reject) => this.#start(request, resolve, reject));
+  }
+  /** Sets the capabilities of the engine, which it sends on each connection. */
+  useCapabilities(capabilities) {
+    this.#engineCancels = capabilities.includes("cancel");
+    this.#pending.engineEndsCalls = capabilities.includes("timeout");
+  }
+  /** Settles the call of a result; ignored if it is not pending. */
+  settle({ invocation_id, result, error }) {
+    const count = this.#ids.count(invocation_id);
+    if (count === void 0) return;
+    if (error) this.#pending.fail(count, error);
+    else this.#pending.resolve(count, result);
+  }
+  /**
+   * Settles a call if the frame is its result in the usual form; otherwise returns `false`, and the
+   * frame has to be decoded.
+   */
+  settleFrame(frame) {
+    if (!frame.startsWith(this.#resultStart)) return false;
+    const at = this.#resultStart.length;
+    const count = countAt(frame, at);
+    const call = count === void 0 ? void 0 : this.#pending.get(count);
+    if (!call) return false;
+    const named = countEnd(at);
+    const id = named + FUNCTION_ID.length;
+    const isNamed = frame.startsWith(FUNCTION_ID, named) && frame.startsWith(call.quotedFunctionId, id);
+    if (!isNamed) return false;
+    const result = readResult(frame, id + call.quotedFunctionId.length);
+    if (!result) return false;
+    this.#pending.resolve(call.count, result.value);
+    return true;
+  }
+  /** Fails the call whose result is invalid. */
+  fail(invocation_id, error) {
+    const count = this.#ids.count(invocation_id);
+    if (count !== void 0) this.#pending.fail(count, error);
+  }
+  /** Passes the progress of a call to its `onProgress`. */
+  progress({ invocation_id, data }) {
+    const call = this.#pending.get(this.#ids.count(invocation_id) ?? 0);
+    try {
+      call?.onProgress?.(data);
+    } catch (cause) {
+      const message = `onProgress of a call to ${call?.function_id} failed: ${thrownText(cause)}`;
+      this.#setup.report(new EngineError("invocation_failed", message, {
+        cause
+      }));
+    }
+  }
+  /** Sends the queued calls on a new connection. */
+  sendQueued(connection) {
+    for (const frame of this.#queue.takeAll()) connection.send(frame.write());
+  }
+  /** Fails the calls that were sent on a connection that is lost. */
+  connectionLost() {
+    this.useCapabilities([]);
+    this.#pending.failAll(errorBody("invocation_stopped", "Invocation stopped"), "sent");
+  }
+  /** Fails all calls, and those made later, with `error`: the worker has ended. */
+  end(error) {
+    this.#ended ??= error;
+    this.#queue.takeAll();
+    this.#pending.failAll(error, "all");
+    this.#pending.stop();
+  }
+  #start(request, resolve, reject) {
+    const own = request.timeout_ms ?? request.timeoutMs ?? this.#setup.timeoutMs;
+    checkRequest(request, own);
+    const { function_id, onProgress, signal } = request;
+    const parts = writeParts(request);
+    const scope = this.#setup.scopes.current();
+    if (this.#ended) throw new InvocationError(this.#ended, function_id);
+    if (request.action?.type === "void") {
+      this.#send({
+        request,
+        parts,
+        scope
+      });
+      resolve(void 0);
+      return;
+    }
+    const now = this.#setup.clock.now();
+    const timeoutMs = shorten(own, scope, now, function_id);
+    if (signal?.aborted) throw new InvocationError(cancelled(), function_id);
+    const count = ++this.#calls;
+    const aborted = signal && (() => this.#aborted(count, signal));
+    const call = {
+      count,
+      invocation_id: this.#ids.text(count),
+      function_id,
+      quotedFunctionId: parts.function_id,
+      timeoutMs,
+      deadline: now + timeoutMs,
+      sent: false,
+      resolve,
+      reject,
+      onProgress,
+      signal,
+      aborted
+    };
+    this.#send({
+      request,
+      parts,
+      scope
+    }, call);
+    this.#pending.add(call);
+    if (aborted) signal.addEventListener("abort", aborted, {
+      once: true
+    });
+  }
+  /** Sends a frame, or queues it until there is a connection. */
+  #send(frame, call) {
+    const connection = this.#setup.connection();
+    if (connection) {
+      if (call) call.sent = true;
+      connection.send(write(frame, call, call?.timeoutMs));
+      return;
+    }
+    const writeLater = () => {
+      if (!call) return write(frame, void 0, void 0);
+      call.sent = true;
+      const left = Math.floor(call.deadline - this.#setup.clock.now());
+      return write(frame, call, Math.max(1, left));
+    };
+    const bytes = ENVELOPE_BYTES + frame.parts.tail.length;
+    if (this.#queue.add({
+      invocation_id: call?.invocation_id,
+      bytes,
+      write: writeLater
+    })) return;
+    const message = `The engine cannot be reached and ${this.#queue.bytes} bytes wait already`;
+    throw new InvocationError(errorBody("overloaded", message), frame.request.function_id);
+  }
+  /** Cancels a call whose signal was aborted. */
+  #aborted(count, { reason }) {
+    const call = this.#pending.get(count);
+    if (!call) return;
+    this.#pending.fail(count, cancelled());
+    this.#withdraw(call, thrownText(reason));
+  }
+  /** Removes a call that has ended from the queue, or cancels it at the engine. */
+  #withdraw({ invocation_id, sent }, reason) {
+    if (!sent) this.#queue.remove(invocation_id);
+    else if (this.#engineCancels) {
+      const frame = encodeMessage({
+        type: "cancelinvocation",
+        invocation_id,
+        reason
+      });
+      this.#setup.connection()?.send(frame);
+    }
+  }
+};
+function write({ request, parts, scope }, call, timeout_ms) {
+  const { traceparent = scope?.traceparent, baggage = scope?.baggage } = request;
+  const invocation_id = call?.invocation_id;
+  return writeCall(parts, {
+    invocation_id,
+    timeout_ms,
+    traceparent,
+    baggage
+  });
+}
+function shorten(own, scope, now, function_id) {
+  if (scope?.deadline === void 0) return own;
+  const left = Math.floor(scope.deadline - now);
+  if (left < 1) throw new InvocationError(timeoutError(0), function_id);
+  return Math.min(own, left);
+}
+function checkRequest(request, timeoutMs) {
+  checkId("function_id", request.function_id, "math::add");
+  checkNamespace(request.namespace);
+  checkTimeout("timeout_ms", timeoutMs);
+  if (request.onProgress) checkCallable("onProgress", request.onProgress);
+  if (request.action?.type === "enqueue") checkId("queue", request.action.queue, '"mail"');
+}
+function cancelled() {
+  return errorBody("cancelled", "Invocation cancelled");
+}
+var OfflineQueue = class {
+  #frames = /* @__PURE__ */ new Map();
+  #bytesMax;
+  #bytes = 0;
+  constructor(bytesMax) {
+    this.#bytesMax = bytesMax;
+  }
+  /** Total size of the frames. */
+  get bytes() {
+    return this.#bytes;
+  }
+  /** Adds a frame; `false` if the limit is reached. */
+  add(frame) {
+    if (this.#bytes + frame.bytes > this.#bytesMax) return false;
+    this.#frames.set(frame.invocation_id ?? Symbol(), frame);
+    this.#bytes += frame.bytes;
+    return true;
+  }
+  /** Removes the frame of a call. */
+  remove(invocation_id) {
+    const frame = this.#frames.get(invocation_id);
+    if (!frame) return;
+    this.#frames.delete(invocation_id);
+    this.#bytes -= frame.bytes;
+  }
+  /** Removes all frames and returns them in order. */
+  takeAll() {
+    const frames = [
+      ...this.#frames.values()
+    ];
+    this.#frames.clear();
+    this.#bytes = 0;
+    return frames;
+  }
+};
+
 // sdk/typescript/connection.ts
-var ReconnectingLine = class {
+var RECONNECT_FIRST_MS = 1e3;
+var RECONNECT_MAX_MS = 3e4;
+var RECONNECT_JITTER = 0.3;
+var ReconnectingConnection = class {
   #setup;
   #events;
   #ended;
@@ -4747,29 +5250,27 @@ var ReconnectingLine = class {
   #attempt;
   #cancelRetry;
   #failures = 0;
-  /** Stores; start() dials. */
   constructor(setup, events) {
     this.#setup = setup;
     this.#events = events;
     this.#ended = new Promise((resolve) => this.#resolveEnded = resolve);
   }
-  /** Where it stands. */
   get state() {
     return this.#state;
   }
-  /** The line, if one is open. */
-  get line() {
+  /** The open connection, if there is one. */
+  get current() {
     return this.#attempt?.isOpen ? this.#attempt : void 0;
   }
   /** Whether it will never be open again. */
   get isFinal() {
     return this.#state === "failed" || this.#state === "disconnected";
   }
-  /** Dials for the first time. */
+  /** Connects for the first time. */
   start() {
     this.#dial();
   }
-  /** Ends the line for good; resolves when nothing of it is left. */
+  /** Closes the connection for good; resolves when the transport has closed. */
   stop(state) {
     if (!this.isFinal) this.#moveTo(state);
     this.#cancelRetry?.();
@@ -4799,7 +5300,7 @@ var ReconnectingLine = class {
     this.#attempt = attempt2;
     let openedEarly = false;
     const events = {
-      // A line without a socket may open before dial() has returned it.
+      // A transport without a socket may open before dial() has returned it.
       opened: () => attempt2.transport ? this.#opened(attempt2) : openedEarly = true,
       text: (message) => this.#text(message, attempt2),
       binary: (bytes) => this.#text(new TextDecoder().decode(bytes), attempt2),
@@ -4839,11 +5340,11 @@ var ReconnectingLine = class {
       void this.stop("failed");
       return;
     }
-    const steady = Math.min(maxMs, firstMs * 2 ** Math.max(0, this.#failures - 1));
-    const wait = steady * (1 + RECONNECT_JITTER * (2 * this.#setup.random() - 1));
+    const meanMs = Math.min(maxMs, firstMs * 2 ** Math.max(0, this.#failures - 1));
+    const delayMs = meanMs * (1 + RECONNECT_JITTER * (2 * this.#setup.random() - 1));
     this.#moveTo("reconnecting");
-    this.#events.failed(reason, wait);
-    if (!this.isFinal) this.#cancelRetry = this.#setup.clock.after(wait, () => this.#dial());
+    this.#events.failed(reason, delayMs);
+    if (!this.isFinal) this.#cancelRetry = this.#setup.clock.after(delayMs, () => this.#dial());
   }
   #moveTo(state) {
     if (state === this.#state) return;
@@ -4854,14 +5355,14 @@ var ReconnectingLine = class {
 var ConnectionListeners = class {
   #listeners = /* @__PURE__ */ new Set();
   #report;
-  /** `report` hears of listeners that fail. */
+  /** `report` receives the errors that listeners throw. */
   constructor(report) {
     this.#report = report;
   }
   /**
-   * Adds one; call the result to take it out. One that is added twice hears twice.
+   * Adds a listener; the returned function removes it. The same function may be added twice.
    *
-   * @throws {EngineError} `INVALID_ARGUMENTS` when it cannot be called.
+   * @throws {EngineError} `INVALID_ARGUMENTS` if it is not a function.
    */
   add(listener) {
     checkCallable("The listener", listener);
@@ -4869,8 +5370,8 @@ var ConnectionListeners = class {
     this.#listeners.add(own);
     return () => this.#listeners.delete(own);
   }
-  /** Tells all; one that fails keeps nobody else from hearing. */
-  tell(state) {
+  /** Calls all listeners; an error of one does not affect the others. */
+  notify(state) {
     for (const listener of [
       ...this.#listeners
     ]) {
@@ -4883,835 +5384,6 @@ var ConnectionListeners = class {
         }));
       }
     }
-  }
-};
-
-// sdk/typescript/call_frames.ts
-function writeParts(request) {
-  const { function_id, namespace, action, payload, metadata } = request;
-  let target = field("namespace", "The namespace", namespace);
-  if (action) target += field("action", "The action", action);
-  const more = field("metadata", `The metadata for ${function_id}`, metadata);
-  const data = field("data", `The payload for ${function_id}`, payload);
-  return {
-    function_id: JSON.stringify(function_id),
-    target,
-    tail: `${more}${data}}`
-  };
-}
-function writeCall(parts, details) {
-  const { invocation_id, timeout_ms, traceparent, baggage } = details;
-  let head = '{"type":"invokefunction",';
-  if (invocation_id !== void 0) head += `"invocation_id":"${invocation_id}",`;
-  head += `"function_id":${parts.function_id}${parts.target}`;
-  if (timeout_ms !== void 0) head += `,"timeout_ms":${timeout_ms}`;
-  if (traceparent !== void 0) head += field("traceparent", "The traceparent", traceparent);
-  if (baggage !== void 0) head += field("baggage", "The baggage", baggage);
-  return head + parts.tail;
-}
-function writeResult(call, result) {
-  const { invocation_id = "", function_id, traceparent, baggage } = call;
-  let frame = `{"type":"invocationresult","invocation_id":${JSON.stringify(invocation_id)},"function_id":${JSON.stringify(function_id)}`;
-  if (traceparent !== void 0) frame += `,"traceparent":${JSON.stringify(traceparent)}`;
-  if (baggage !== void 0) frame += `,"baggage":${JSON.stringify(baggage)}`;
-  return result === void 0 ? `${frame}}` : `${frame},"result":${result}}`;
-}
-var TRACEPARENT = ',"traceparent":"';
-var RESULT = ',"result":';
-var TRACE_TEXT = /[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"/y;
-function readResult(frame, at) {
-  if (frame.charCodeAt(frame.length - 1) !== 125) return void 0;
-  if (frame.startsWith(TRACEPARENT, at)) {
-    TRACE_TEXT.lastIndex = at + TRACEPARENT.length;
-    if (!TRACE_TEXT.test(frame)) return void 0;
-    at = TRACE_TEXT.lastIndex;
-  }
-  if (at === frame.length - 1) return {
-    value: void 0
-  };
-  if (!frame.startsWith(RESULT, at)) return void 0;
-  try {
-    const value = JSON.parse(frame.slice(at + RESULT.length, -1));
-    return {
-      value: value ?? void 0
-    };
-  } catch {
-    return void 0;
-  }
-}
-function field(name, what, value) {
-  const text = toJson(what, value);
-  return text === void 0 ? "" : `,"${name}":${text}`;
-}
-var COUNT_CHARS = 12;
-var CallIds = class {
-  /** What all ids of this worker start with. */
-  start = newId().slice(0, -COUNT_CHARS);
-  /** The id of a call, by its count from 1 on. */
-  text(count) {
-    return this.start + count.toString(16).padStart(COUNT_CHARS, "0");
-  }
-  /** The count in an id; `undefined` for an id that this worker did not make. */
-  count(id) {
-    if (id.length !== this.start.length + COUNT_CHARS || !id.startsWith(this.start)) {
-      return void 0;
-    }
-    return countAt(id, this.start.length);
-  }
-};
-function countAt(text, at) {
-  let count = 0;
-  for (let i = at; i < at + COUNT_CHARS; i++) {
-    const code = text.charCodeAt(i);
-    const isDigit = code >= 48 && code <= 57;
-    if (!isDigit && !(code >= 97 && code <= 102)) return void 0;
-    count = count * 16 + code - (isDigit ? 48 : 87);
-  }
-  return count;
-}
-function countEnd(at) {
-  return at + COUNT_CHARS;
-}
-
-// sdk/typescript/turnover_map.ts
-var BUCKETS_MIN = 16;
-var TurnoverMap = class {
-  #buckets = emptyBuckets(BUCKETS_MIN);
-  #size = 0;
-  #seq = 0;
-  #seed = crypto.getRandomValues(new Int32Array(1))[0];
-  /** How many there are. */
-  get size() {
-    return this.#size;
-  }
-  /** The value of a key; `undefined` when there is none. */
-  get(key) {
-    return this.#find(key, hashOf(key, this.#seed))?.value;
-  }
-  /** Puts a value in, in the place of the one before. */
-  set(key, value) {
-    const hash = hashOf(key, this.#seed);
-    const known = this.#find(key, hash);
-    if (known) {
-      known.value = value;
-      return;
-    }
-    if (this.#size === this.#buckets.length) this.#grow();
-    const at = hash & this.#buckets.length - 1;
-    this.#buckets[at] = {
-      key,
-      hash,
-      seq: this.#seq++,
-      value,
-      next: this.#buckets[at]
-    };
-    this.#size++;
-  }
-  /** Takes a value out and returns it; `undefined` when there is none. */
-  take(key) {
-    const at = hashOf(key, this.#seed) & this.#buckets.length - 1;
-    let before;
-    for (let entry = this.#buckets[at]; entry; before = entry, entry = entry.next) {
-      if (entry.key !== key) continue;
-      if (before) before.next = entry.next;
-      else this.#buckets[at] = entry.next;
-      entry.next = void 0;
-      this.#size--;
-      return entry.value;
-    }
-    return void 0;
-  }
-  /** All values, in the order in which their keys were first put in. */
-  values() {
-    return this.#entries().sort((a, b) => a.seq - b.seq).map(({ value }) => value);
-  }
-  /** Forgets all. */
-  clear() {
-    this.#buckets = emptyBuckets(BUCKETS_MIN);
-    this.#size = 0;
-  }
-  #find(key, hash) {
-    let entry = this.#buckets[hash & this.#buckets.length - 1];
-    while (entry && entry.key !== key) entry = entry.next;
-    return entry;
-  }
-  #entries() {
-    const entries = [];
-    for (const first of this.#buckets) {
-      for (let entry = first; entry; entry = entry.next) entries.push(entry);
-    }
-    return entries;
-  }
-  #grow() {
-    const before = this.#buckets;
-    this.#buckets = emptyBuckets(before.length * 2);
-    for (let i = 0; i < before.length; i++) {
-      let entry = before[i];
-      before[i] = void 0;
-      while (entry) {
-        const { next } = entry;
-        const at = entry.hash & this.#buckets.length - 1;
-        entry.next = this.#buckets[at];
-        this.#buckets[at] = entry;
-        entry = next;
-      }
-    }
-  }
-};
-function emptyBuckets(count) {
-  return new Array(count).fill(void 0);
-}
-function hashOf(key, seed) {
-  if (typeof key === "number") return key | 0;
-  let hash = seed;
-  for (let i = 0; i < key.length; i++) {
-    hash = Math.imul(hash ^ key.charCodeAt(i), 16777619);
-    hash ^= hash >>> 15;
-  }
-  return hash;
-}
-
-// sdk/typescript/handlers.ts
-var Handlers = class {
-  /** Whether the engine forwards progress. */
-  engineForwardsProgress = false;
-  #setup;
-  #running = new TurnoverMap();
-  /** Stores. */
-  constructor(setup) {
-    this.#setup = setup;
-  }
-  /** Handlers that run now for somebody who waits. */
-  get size() {
-    return this.#running.size;
-  }
-  /** Runs a call; never rejects. Resolves when it is answered. */
-  async run(message, line) {
-    const { clock, scopes, find } = this.#setup;
-    const call = new RunningCall(message, line, this.engineForwardsProgress);
-    if (message.invocation_id) this.#running.set(message.invocation_id, call);
-    const now = clock.now();
-    const ended = this.#setup.observe?.(message, now);
-    let failure;
-    try {
-      const handler = find(message.namespace, message.function_id);
-      if (!handler) throw new EngineError("function_not_found", "Function not found");
-      const { timeout_ms, traceparent, baggage } = message;
-      const deadline = timeout_ms === void 0 ? void 0 : now + timeout_ms;
-      let result = scopes.run({
-        deadline,
-        traceparent,
-        baggage
-      }, () => handler(message.data ?? null, message.metadata, call));
-      if (isThenable(result)) result = await result;
-      this.#answer(call, result);
-    } catch (thrown) {
-      failure = describeThrown(thrown);
-      this.#fail(call, failure, thrown);
-    } finally {
-      call.isOver = true;
-      this.#forget(call);
-      ended?.(call.abortError ?? failure);
-    }
-  }
-  /** The caller no longer waits: signals the handler. An id that does not run is ignored. */
-  cancel({ invocation_id, reason }) {
-    this.#running.get(invocation_id)?.abort("cancelled", reason ?? "Invocation cancelled");
-  }
-  /** The line is over, so nobody waits for anything any more: signals all handlers. */
-  abortAll(reason) {
-    for (const call of this.#running.values()) call.abort("invocation_stopped", reason);
-    this.#running.clear();
-  }
-  /** Unless a later call has the same id by now. */
-  #forget(call) {
-    const id = call.invocation_id;
-    if (id && this.#running.get(id) === call) this.#running.take(id);
-  }
-  #answer(call, result) {
-    if (call.isAborted || call.invocation_id === void 0) return;
-    const text = toJson(`The result of ${call.function_id}`, result);
-    call.line.send(writeResult(call.message, text));
-  }
-  #fail(call, error, thrown) {
-    if (call.isAborted) return;
-    if (call.invocation_id === void 0) {
-      const message = `${call.function_id} failed: ${error.message}`;
-      this.#setup.report(new EngineError(error.code, message, {
-        cause: thrown
-      }));
-      return;
-    }
-    call.line.send(encodeFailure(call.message, error));
-  }
-};
-function isThenable(result) {
-  return typeof result?.then === "function";
-}
-function encodeFailure(message, error) {
-  const head = resultHead(message);
-  try {
-    return encodeMessage({
-      ...head,
-      error
-    });
-  } catch {
-    const { details: _details, ...rest } = error;
-    return encodeMessage({
-      ...head,
-      error: rest
-    });
-  }
-}
-function resultHead(message) {
-  const { invocation_id = "", function_id, traceparent, baggage } = message;
-  return {
-    type: "invocationresult",
-    invocation_id,
-    function_id,
-    ...traceparent !== void 0 && {
-      traceparent
-    },
-    ...baggage !== void 0 && {
-      baggage
-    }
-  };
-}
-var RunningCall = class {
-  isOver = false;
-  message;
-  line;
-  #forwardsProgress;
-  #abort;
-  #abortReason;
-  constructor(message, line, forwardsProgress) {
-    this.message = message;
-    this.line = line;
-    this.#forwardsProgress = forwardsProgress;
-  }
-  get invocation_id() {
-    return this.message.invocation_id;
-  }
-  get function_id() {
-    return this.message.function_id;
-  }
-  get caller() {
-    return this.message.caller;
-  }
-  get timeout_ms() {
-    return this.message.timeout_ms;
-  }
-  get traceparent() {
-    return this.message.traceparent;
-  }
-  get baggage() {
-    return this.message.baggage;
-  }
-  get isAborted() {
-    return this.#abortReason !== void 0;
-  }
-  get abortError() {
-    return this.#abortReason?.toJSON();
-  }
-  /** Made when a handler asks for it: most never do. */
-  get signal() {
-    this.#abort ??= new AbortController();
-    if (this.#abortReason && !this.#abort.signal.aborted) this.#abort.abort(this.#abortReason);
-    return this.#abort.signal;
-  }
-  abort(code, reason) {
-    this.#abortReason = new EngineError(code, reason);
-    this.#abort?.abort(this.#abortReason);
-  }
-  progress(data) {
-    const { invocation_id, line } = this;
-    if (this.isOver || this.isAborted || !this.#forwardsProgress || !invocation_id) return;
-    const text = toJson(`Progress of ${this.function_id}`, data) ?? "null";
-    line.send(`{"type":"invocationprogress","invocation_id":${JSON.stringify(invocation_id)},"data":${text}}`);
-  }
-};
-
-// sdk/typescript/identity.ts
-var SDK_VERSION = "0.1.0";
-var SDK_CAPABILITIES = [
-  "cancel",
-  "timeout",
-  "progress",
-  "batch"
-];
-function describeWorker(options) {
-  const runtime = findRuntime();
-  const announcement = {
-    runtime,
-    version: SDK_VERSION,
-    name: options.workerName || environment("ENGINE_WORKER_NAME") || defaultName(runtime),
-    os: findOs(),
-    pid: findPid(),
-    isolation: environment("ENGINE_ISOLATION") ?? null,
-    // A browser cannot offer a subprotocol without insisting on it, see browser_transport.ts.
-    capabilities: SDK_CAPABILITIES.filter((name) => name !== "batch" || runtime !== "browser"),
-    telemetry: {
-      language: findLanguage(),
-      project_name: null,
-      framework: "engine-sdk-ts"
-    }
-  };
-  if (options.description) announcement.description = options.description;
-  if (options.namespace) announcement.namespace = options.namespace;
-  return announcement;
-}
-function findPid() {
-  return attempt(() => (denoGlobal() ?? processGlobal())?.pid) ?? 0;
-}
-function findRuntime() {
-  if (denoGlobal()) return "deno";
-  const versions = attempt(() => processGlobal()?.versions);
-  if (!versions) return "browser";
-  return versions.bun ? "bun" : "node";
-}
-function defaultName(runtime) {
-  if (runtime === "browser") return "browser";
-  const os = denoGlobal() ?? builtinModule("node:os");
-  return `${attempt(() => os?.hostname()) ?? "localhost"}:${findPid()}`;
-}
-function findOs() {
-  const deno = denoGlobal();
-  if (deno) {
-    const platform = deno.build.os === "windows" ? "win32" : deno.build.os;
-    const arch = ARCHITECTURES[deno.build.arch] ?? deno.build.arch;
-    return `${platform} ${attempt(() => deno.osRelease()) ?? "unknown"} (${arch})`;
-  }
-  const process2 = processGlobal();
-  if (!process2) {
-    return globalThis.navigator?.platform || "unknown";
-  }
-  const os = builtinModule("node:os");
-  const release = attempt(() => os?.release()) ?? "unknown";
-  return `${process2.platform ?? "unknown"} ${release} (${process2.arch ?? "unknown"})`;
-}
-var ARCHITECTURES = {
-  x86_64: "x64",
-  aarch64: "arm64"
-};
-function findLanguage() {
-  const { navigator } = globalThis;
-  if (navigator?.language) return navigator.language;
-  return attempt(() => new Intl.DateTimeFormat().resolvedOptions().locale) ?? null;
-}
-
-// sdk/typescript/inbound.ts
-var FATAL_REJECTION = "WORKER_NAMESPACE_CONFLICT";
-var CANONICAL_START = new RegExp(String.raw`^\{"type":"(invokefunction|invocationresult)","invocation_id":"([^"\\]+)"` + String.raw`(?:,"function_id":"([^"\\]*)")?`);
-function receive(text, line, setup) {
-  if (setup.calls.settleFrame(text)) return;
-  let message;
-  try {
-    message = decodeEngineMessage(text);
-  } catch (thrown) {
-    setup.report(endUnreadable(text, thrown, line, setup));
-    return;
-  }
-  dispatch(message, line, setup);
-}
-function dispatch(message, line, setup) {
-  switch (message.type) {
-    case "invokefunction":
-      void setup.handlers.run(message, line);
-      return;
-    case "invocationresult":
-      return setup.calls.settle(message);
-    case "invocationprogress":
-      return setup.calls.progress(message);
-    case "cancelinvocation":
-      return setup.handlers.cancel(message);
-    case "registertrigger":
-      void setup.triggerTypes.register(message, line);
-      return;
-    case "unregistertrigger":
-      return setup.triggerTypes.unregister(message);
-    case "workerregistered":
-      return setup.registered(message);
-    case "triggerregistrationresult":
-      return reportRefusedTrigger(message, setup);
-    case "registrationrejected":
-      return rejectRegistration(message, setup);
-    case "error":
-      return setup.report(new EngineError(message.error.code, message.error.message));
-    case "ping":
-      return line.send(encodeMessage({
-        type: "pong"
-      }));
-    case "pong":
-      return;
-  }
-}
-function endUnreadable(text, error, line, { calls }) {
-  const { type, invocation_id, function_id } = readEnvelope(text);
-  const body = errorBody("bad_message", error.message);
-  if (type === "invocationresult" && invocation_id) calls.fail(invocation_id, body);
-  if (type === "invokefunction" && invocation_id) {
-    line.send(encodeFailure({
-      type,
-      invocation_id,
-      function_id: function_id ?? ""
-    }, body));
-  }
-  return new EngineError("bad_message", `A frame of the engine cannot be read: ${error.message}`);
-}
-function readEnvelope(text) {
-  const [, type, invocation_id, function_id] = CANONICAL_START.exec(text) ?? [];
-  if (type) return {
-    type,
-    invocation_id,
-    function_id
-  };
-  const parsed = attempt(() => JSON.parse(text));
-  const own = (name) => {
-    return typeof parsed?.[name] === "string" ? parsed[name] : void 0;
-  };
-  return {
-    type: own("type"),
-    invocation_id: own("invocation_id"),
-    function_id: own("function_id")
-  };
-}
-function reportRefusedTrigger(message, setup) {
-  const { id, trigger_type, error } = message;
-  if (!error) return;
-  const text = `Trigger registration failed for "${id}" (${trigger_type}): ${error.message}`;
-  setup.report(new EngineError(error.code, text));
-}
-function rejectRegistration(message, setup) {
-  const { code, namespace, function_id, worker_name } = message;
-  const what = function_id ?? worker_name ?? "a registration";
-  const reason = message.message ? `: ${message.message}` : "";
-  const error = new EngineError(code, `The engine refused ${what} in namespace ${namespace} (${code})${reason}`);
-  if (code === FATAL_REJECTION) setup.rejected(error);
-  else setup.report(error);
-}
-
-// sdk/typescript/pending_calls.ts
-var SWEEP_GAP_MS = 5;
-var Waiting = class {
-  /** Whether the engine ends calls at their deadline itself; then its word is waited for. */
-  engineEndsCalls = false;
-  #calls = new TurnoverMap();
-  #clock;
-  #expired;
-  #sweepAt = Infinity;
-  #cancelSweep;
-  /** `expired` hears of each call that ended because its time was over. */
-  constructor(clock, expired) {
-    this.#clock = clock;
-    this.#expired = expired;
-  }
-  /** Calls that have no result yet. */
-  get size() {
-    return this.#calls.size;
-  }
-  /** From now on the call waits. */
-  add(call) {
-    this.#calls.set(call.count, call);
-    this.#sweepBy(call.deadline);
-  }
-  /** The call of this count, if it still waits. */
-  get(count) {
-    return this.#calls.get(count);
-  }
-  /** Ends a call with what it returned; one that does not wait any more is left alone. */
-  resolve(count, value) {
-    this.#take(count)?.resolve(value);
-  }
-  /** Ends a call with a failure; one that does not wait any more is left alone. */
-  fail(count, error) {
-    const call = this.#take(count);
-    call?.reject(new InvocationError(error, call.function_id, call.invocation_id));
-  }
-  /** Ends all calls, or only those whose frame has left. */
-  failAll(error, which) {
-    for (const call of this.#calls.values()) {
-      if (which === "all" || call.sent) this.fail(call.count, error);
-    }
-  }
-  /** Sets no timer any more; to be called once no call waits and none will. */
-  stop() {
-    this.#cancelSweep?.();
-    this.#cancelSweep = void 0;
-    this.#sweepAt = Infinity;
-  }
-  #take(count) {
-    const call = this.#calls.take(count);
-    if (call?.aborted) call.signal?.removeEventListener("abort", call.aborted);
-    return call;
-  }
-  #sweepBy(time) {
-    if (time >= this.#sweepAt) return;
-    this.#cancelSweep?.();
-    const ms = Math.max(SWEEP_GAP_MS, time - this.#clock.now());
-    this.#sweepAt = this.#clock.now() + ms;
-    this.#cancelSweep = this.#clock.after(ms, () => this.#sweep());
-  }
-  #sweep() {
-    this.#sweepAt = Infinity;
-    this.#cancelSweep = void 0;
-    const now = this.#clock.now();
-    let next = Infinity;
-    for (const call of this.#calls.values()) {
-      const end = this.#endOf(call);
-      if (end <= now) this.#expire(call);
-      else next = Math.min(next, end);
-    }
-    if (next < Infinity) this.#sweepBy(next);
-  }
-  #endOf(call) {
-    return call.sent && this.engineEndsCalls ? call.deadline + TIMEOUT_GRACE_MS : call.deadline;
-  }
-  #expire(call) {
-    this.fail(call.count, timeoutError(call.timeoutMs));
-    this.#expired(call);
-  }
-};
-function timeoutError(timeoutMs) {
-  return errorBody("TIMEOUT", `invocation timed out after ${timeoutMs}ms`);
-}
-
-// sdk/typescript/calls.ts
-var FUNCTION_ID = '","function_id":';
-var ENVELOPE_BYTES = 200;
-var OutboundCalls = class {
-  #setup;
-  #waiting;
-  #queue = new OfflineQueue(OFFLINE_QUEUE_BYTES_MAX);
-  #ids = new CallIds();
-  /** How every result for this worker starts when the engine writes it. */
-  #resultStart = `{"type":"invocationresult","invocation_id":"${this.#ids.start}`;
-  #calls = 0;
-  #engineCancels = false;
-  #ended;
-  /** Stores. */
-  constructor(setup) {
-    this.#setup = setup;
-    this.#waiting = new Waiting(setup.clock, (call) => this.#withdraw(call, "timeout"));
-  }
-  /** Calls that have no result yet. */
-  get size() {
-    return this.#waiting.size;
-  }
-  /** Makes a call; see `Worker.trigger()` for how it ends. */
-  call(request) {
-    return new Promise((resolve, reject) => this.#start(request, resolve, reject));
-  }
-  /** What the engine can do, as it says at the start of every line. */
-  useCapabilities(capabilities) {
-    this.#engineCancels = capabilities.includes("cancel");
-    this.#waiting.engineEndsCalls = capabilities.includes("timeout");
-  }
-  /** A result came; one that nobody waits for is ignored. */
-  settle({ invocation_id, result, error }) {
-    const count = this.#ids.count(invocation_id);
-    if (count === void 0) return;
-    if (error) this.#waiting.fail(count, error);
-    else this.#waiting.resolve(count, result);
-  }
-  /** Reads a frame if it is the result of a call in the usual form; else says `false`. */
-  settleFrame(frame) {
-    if (!frame.startsWith(this.#resultStart)) return false;
-    const at = this.#resultStart.length;
-    const count = countAt(frame, at);
-    const call = count === void 0 ? void 0 : this.#waiting.get(count);
-    if (!call) return false;
-    const named = countEnd(at);
-    const id = named + FUNCTION_ID.length;
-    const isNamed = frame.startsWith(FUNCTION_ID, named) && frame.startsWith(call.quotedFunctionId, id);
-    if (!isNamed) return false;
-    const result = readResult(frame, id + call.quotedFunctionId.length);
-    if (!result) return false;
-    this.#waiting.resolve(call.count, result.value);
-    return true;
-  }
-  /** A call ends because its result could not be read. */
-  fail(invocation_id, error) {
-    const count = this.#ids.count(invocation_id);
-    if (count !== void 0) this.#waiting.fail(count, error);
-  }
-  /** News of a call came. */
-  progress({ invocation_id, data }) {
-    const call = this.#waiting.get(this.#ids.count(invocation_id) ?? 0);
-    try {
-      call?.onProgress?.(data);
-    } catch (cause) {
-      const message = `onProgress of a call to ${call?.function_id} failed: ${thrownText(cause)}`;
-      this.#setup.report(new EngineError("invocation_failed", message, {
-        cause
-      }));
-    }
-  }
-  /** A line is open: sends what waited for one. */
-  sendQueued(line) {
-    for (const frame of this.#queue.takeAll()) {
-      const text = frame.write();
-      if (text !== void 0) line.send(text);
-    }
-  }
-  /** The line is lost: what was sent on it will not be answered. */
-  lost() {
-    this.useCapabilities([]);
-    this.#waiting.failAll(errorBody("invocation_stopped", "Invocation stopped"), "sent");
-  }
-  /** No line will come any more: ends all calls, and those made later, with `error`. */
-  end(error) {
-    this.#ended ??= error;
-    this.#queue.takeAll();
-    this.#waiting.failAll(error, "all");
-    this.#waiting.stop();
-  }
-  #start(request, resolve, reject) {
-    const own = request.timeout_ms ?? request.timeoutMs ?? this.#setup.timeoutMs;
-    checkRequest(request, own);
-    const { function_id, onProgress, signal } = request;
-    const parts = writeParts(request);
-    const scope = this.#setup.scopes.current();
-    if (this.#ended) throw new InvocationError(this.#ended, function_id);
-    if (request.action?.type === "void") {
-      this.#send({
-        request,
-        parts,
-        scope
-      });
-      resolve(void 0);
-      return;
-    }
-    const now = this.#setup.clock.now();
-    const timeoutMs = shorten(own, scope, now, function_id);
-    if (signal?.aborted) throw cancelled(function_id);
-    const count = ++this.#calls;
-    const aborted = signal && (() => this.#aborted(count, signal));
-    const call = {
-      count,
-      invocation_id: this.#ids.text(count),
-      function_id,
-      quotedFunctionId: parts.function_id,
-      timeoutMs,
-      deadline: now + timeoutMs,
-      sent: false,
-      resolve,
-      reject,
-      onProgress,
-      signal,
-      aborted
-    };
-    this.#send({
-      request,
-      parts,
-      scope
-    }, call);
-    this.#waiting.add(call);
-    if (aborted) signal.addEventListener("abort", aborted, {
-      once: true
-    });
-  }
-  /** Sends a frame, or queues it to be written when a line is open. */
-  #send(frame, call) {
-    const line = this.#setup.line();
-    if (line) {
-      if (call) call.sent = true;
-      line.send(write(frame, call, call?.timeoutMs));
-      return;
-    }
-    const late = () => {
-      if (!call) return write(frame, void 0, void 0);
-      call.sent = true;
-      const left = Math.floor(call.deadline - this.#setup.clock.now());
-      return write(frame, call, Math.max(1, left));
-    };
-    const bytes = ENVELOPE_BYTES + frame.parts.tail.length;
-    if (this.#queue.add({
-      invocation_id: call?.invocation_id,
-      bytes,
-      write: late
-    })) return;
-    const message = `The engine cannot be reached and ${this.#queue.bytes} bytes wait already`;
-    throw new InvocationError(errorBody("overloaded", message), frame.request.function_id);
-  }
-  /** The caller's signal says that it does not wait any more. */
-  #aborted(count, { reason }) {
-    const call = this.#waiting.get(count);
-    if (!call) return;
-    this.#waiting.fail(count, errorBody("cancelled", "Invocation cancelled"));
-    this.#withdraw(call, thrownText(reason));
-  }
-  /** Nobody waits for the call any more: takes it back from the queue, or from the engine. */
-  #withdraw({ invocation_id, sent }, reason) {
-    if (!sent) this.#queue.remove(invocation_id);
-    else if (this.#engineCancels) {
-      this.#setup.line()?.send(encodeMessage({
-        type: "cancelinvocation",
-        invocation_id,
-        reason
-      }));
-    }
-  }
-};
-function write({ request, parts, scope }, call, timeout_ms) {
-  const { traceparent = scope?.traceparent, baggage = scope?.baggage } = request;
-  const invocation_id = call?.invocation_id;
-  return writeCall(parts, {
-    invocation_id,
-    timeout_ms,
-    traceparent,
-    baggage
-  });
-}
-function shorten(own, scope, now, function_id) {
-  if (scope?.deadline === void 0) return own;
-  const left = Math.floor(scope.deadline - now);
-  if (left < 1) throw new InvocationError(timeoutError(0), function_id);
-  return Math.min(own, left);
-}
-function checkRequest(request, timeoutMs) {
-  checkId("function_id", request.function_id, "math::add");
-  checkNamespace(request.namespace);
-  checkTimeout("timeout_ms", timeoutMs);
-  if (request.onProgress) checkCallable("onProgress", request.onProgress);
-  if (request.action?.type === "enqueue") checkId("queue", request.action.queue, '"mail"');
-}
-function cancelled(function_id) {
-  return new InvocationError(errorBody("cancelled", "Invocation cancelled"), function_id);
-}
-var OfflineQueue = class {
-  #frames = /* @__PURE__ */ new Map();
-  #bytesMax;
-  #bytes = 0;
-  /** Holds at most `bytesMax`. */
-  constructor(bytesMax) {
-    this.#bytesMax = bytesMax;
-  }
-  /** Bytes that wait. */
-  get bytes() {
-    return this.#bytes;
-  }
-  /** Puts a frame at the end; `false` when there is no room. */
-  add(frame) {
-    if (this.#bytes + frame.bytes > this.#bytesMax) return false;
-    this.#frames.set(frame.invocation_id ?? Symbol(), frame);
-    this.#bytes += frame.bytes;
-    return true;
-  }
-  /** Takes a call out again. */
-  remove(invocation_id) {
-    const frame = this.#frames.get(invocation_id);
-    if (!frame) return;
-    this.#frames.delete(invocation_id);
-    this.#bytes -= frame.bytes;
-  }
-  /** Hands over all frames in order and holds none any more. */
-  takeAll() {
-    const frames = [
-      ...this.#frames.values()
-    ];
-    this.#frames.clear();
-    this.#bytes = 0;
-    return frames;
   }
 };
 
@@ -5737,13 +5409,13 @@ var WsTransport = class {
   #events;
   #times;
   #batch = new Batch((frame) => this.#socket?.send(frame));
-  #turnEnds = () => this.#flush();
+  #endOfTick = () => this.#flush();
   #socket;
   #stream;
   #isBatching = false;
   #isCorked = false;
-  /** The end of the turn is waited for. */
-  #isDue = false;
+  /** Whether a flush is scheduled for the end of the tick. */
+  #isScheduled = false;
   #isOpen = false;
   #isOver = false;
   #isClosing = false;
@@ -5759,9 +5431,9 @@ var WsTransport = class {
   }
   send(message) {
     if (!this.#isOpen) return;
-    if (!this.#isDue) {
-      this.#isDue = true;
-      atEndOfTurn(this.#turnEnds);
+    if (!this.#isScheduled) {
+      this.#isScheduled = true;
+      atEndOfTick(this.#endOfTick);
     }
     if (this.#isBatching && typeof message === "string") {
       this.#batch.add(message);
@@ -5834,19 +5506,19 @@ var WsTransport = class {
     else this.#events.text(text);
   }
   #flush() {
-    this.#isDue = false;
+    this.#isScheduled = false;
     this.#batch.flush();
     if (this.#isCorked) this.#stream?.uncork();
     this.#isCorked = false;
   }
-  /** Counts in pings, so that a process that slept does not take itself for a dead peer. */
+  /** Counts pings, not time: a process that was suspended must not close its connection. */
   #heartbeat() {
     this.#silentMs += this.#times.pingMs;
     if (this.#silentMs < this.#times.silenceMs) {
       this.#socket?.ping();
       return;
     }
-    this.#problem = `nothing heard for ${this.#times.silenceMs} ms`;
+    this.#problem = `nothing received for ${this.#times.silenceMs} ms`;
     this.#socket?.terminate();
   }
   #end(code, reason) {
@@ -5868,22 +5540,22 @@ var Batch = class {
   #write;
   #texts = [];
   #chars = 0;
-  /** Empty; `write` gets whole frames. */
+  /** `write` receives each frame. */
   constructor(write2) {
     this.#write = write2;
   }
-  /** Characters that have not left. */
+  /** Characters that were added and not written. */
   get chars() {
     return this.#chars;
   }
-  /** Puts a message at the end; what has no room in the same frame leaves first. */
+  /** Adds a message; if the frame would become too long, writes what was added before. */
   add(text) {
     const chars = text.length + 1;
     if (this.#chars + chars > BATCH_CHARS_MAX) this.flush();
     this.#texts.push(text);
     this.#chars += chars;
   }
-  /** Sends what there is. */
+  /** Writes the messages as one frame. */
   flush() {
     const texts = this.#texts;
     if (texts.length === 0) return;
@@ -5915,32 +5587,6 @@ function headersOf(options) {
   const launchId = environment("ENGINE_LAUNCH_ID");
   if (launchId) headers[LAUNCH_ID_HEADER] = launchId;
   return headers;
-}
-var HINTS = [
-  [
-    /wrong version number|InvalidContentType|EPROTO|packet length too long/i,
-    "no TLS is spoken there; dial ws:// instead of wss://"
-  ],
-  [
-    /\b426\b|Expected HTTP\/|invalid HTTP version/i,
-    "TLS may be spoken there; dial wss:// instead of ws://"
-  ],
-  [
-    /altname|not valid for name|NotValidForName/i,
-    "the certificate there is for another name; dial one that it has"
-  ],
-  [
-    /expired|NotValidYet|not yet valid/i,
-    "the certificate there does not hold at this time"
-  ],
-  [
-    /verify the first certificate|self[- ]signed|local issuer|UnknownIssuer|unknown ca\b/i,
-    "the certificate there is not trusted here; name the PEM file of its CA in NODE_EXTRA_CA_CERTS (Node) or DENO_CERT (Deno)"
-  ]
-];
-function withTlsHint(failure) {
-  const hint = HINTS.find(([pattern]) => pattern.test(failure))?.[1];
-  return hint === void 0 ? failure : `${failure}; ${hint}`;
 }
 var browserDial = (url, events, { headers = {} }) => {
   const socket = new WebSocket(withToken(url, headers));
@@ -5991,6 +5637,466 @@ function withToken(url, headers) {
   address.searchParams.set("token", token);
   return address.href;
 }
+var TLS_HINTS = [
+  [
+    /wrong version number|InvalidContentType|EPROTO|packet length too long/i,
+    "no TLS is spoken there; dial ws:// instead of wss://"
+  ],
+  [
+    /\b426\b|Expected HTTP\/|invalid HTTP version/i,
+    "TLS may be spoken there; dial wss:// instead of ws://"
+  ],
+  [
+    /altname|not valid for name|NotValidForName/i,
+    "the certificate there is for another name; dial one that it has"
+  ],
+  [
+    /expired|NotValidYet|not yet valid/i,
+    "the certificate there does not hold at this time"
+  ],
+  [
+    /verify the first certificate|self[- ]signed|local issuer|UnknownIssuer|unknown ca\b/i,
+    "the certificate there is not trusted here; name the PEM file of its CA in NODE_EXTRA_CA_CERTS (Node) or DENO_CERT (Deno)"
+  ]
+];
+function withTlsHint(reason) {
+  const hint = TLS_HINTS.find(([pattern]) => pattern.test(reason))?.[1];
+  return hint === void 0 ? reason : `${reason}; ${hint}`;
+}
+
+// sdk/typescript/handlers.ts
+var Handlers = class {
+  /** Whether the engine forwards progress. */
+  engineForwardsProgress = false;
+  #setup;
+  #running = new TurnoverMap();
+  constructor(setup) {
+    this.#setup = setup;
+  }
+  /** Number of running handlers whose callers wait for a result. */
+  get size() {
+    return this.#running.size;
+  }
+  /** Runs the handler of a call and sends its result. Never rejects. */
+  async run(message, connection) {
+    const { clock, scopes, find } = this.#setup;
+    const call = new RunningCall(message, connection, this.engineForwardsProgress);
+    if (message.invocation_id) this.#running.set(message.invocation_id, call);
+    const now = clock.now();
+    const ended = this.#setup.observe?.(message, now);
+    let failure;
+    try {
+      const handler = find(message.namespace, message.function_id);
+      if (!handler) throw new EngineError("function_not_found", "Function not found");
+      const { timeout_ms, traceparent, baggage } = message;
+      const deadline = timeout_ms === void 0 ? void 0 : now + timeout_ms;
+      let result = scopes.run({
+        deadline,
+        traceparent,
+        baggage
+      }, () => handler(message.data ?? null, message.metadata, call));
+      if (isThenable(result)) result = await result;
+      this.#answer(call, result);
+    } catch (thrown) {
+      failure = describeThrown(thrown);
+      this.#fail(call, failure, thrown);
+    } finally {
+      call.isOver = true;
+      this.#forget(call);
+      ended?.(call.abortError ?? failure);
+    }
+  }
+  /** Aborts the handler of a cancelled call; ignored if it does not run. */
+  cancel({ invocation_id, reason }) {
+    this.#running.get(invocation_id)?.abort("cancelled", reason ?? "Invocation cancelled");
+  }
+  /** Aborts all handlers, because the connection is lost. */
+  abortAll(reason) {
+    for (const call of this.#running.values()) call.abort("invocation_stopped", reason);
+    this.#running.clear();
+  }
+  /** Removes a call, unless a later one has the same id. */
+  #forget(call) {
+    const id = call.invocation_id;
+    if (id && this.#running.get(id) === call) this.#running.take(id);
+  }
+  #answer(call, result) {
+    if (call.isAborted || call.invocation_id === void 0) return;
+    const text = toJson(`The result of ${call.function_id}`, result);
+    call.connection.send(writeResult(call.message, text));
+  }
+  #fail(call, error, thrown) {
+    if (call.isAborted) return;
+    if (call.invocation_id === void 0) {
+      const message = `${call.function_id} failed: ${error.message}`;
+      this.#setup.report(new EngineError(error.code, message, {
+        cause: thrown
+      }));
+      return;
+    }
+    call.connection.send(encodeFailure(call.message, error));
+  }
+};
+function isThenable(result) {
+  return typeof result?.then === "function";
+}
+function encodeFailure(message, error) {
+  const head = resultHead(message);
+  try {
+    return encodeMessage({
+      ...head,
+      error
+    });
+  } catch {
+    const { details: _details, ...rest } = error;
+    return encodeMessage({
+      ...head,
+      error: rest
+    });
+  }
+}
+function resultHead(message) {
+  const { invocation_id = "", function_id, traceparent, baggage } = message;
+  return {
+    type: "invocationresult",
+    invocation_id,
+    function_id,
+    ...traceparent !== void 0 && {
+      traceparent
+    },
+    ...baggage !== void 0 && {
+      baggage
+    }
+  };
+}
+var RunningCall = class {
+  isOver = false;
+  message;
+  connection;
+  #forwardsProgress;
+  #abort;
+  #abortReason;
+  constructor(message, connection, forwardsProgress) {
+    this.message = message;
+    this.connection = connection;
+    this.#forwardsProgress = forwardsProgress;
+  }
+  get invocation_id() {
+    return this.message.invocation_id;
+  }
+  get function_id() {
+    return this.message.function_id;
+  }
+  get caller() {
+    return this.message.caller;
+  }
+  get timeout_ms() {
+    return this.message.timeout_ms;
+  }
+  get traceparent() {
+    return this.message.traceparent;
+  }
+  get baggage() {
+    return this.message.baggage;
+  }
+  get isAborted() {
+    return this.#abortReason !== void 0;
+  }
+  get abortError() {
+    return this.#abortReason?.toJSON();
+  }
+  /** Created on first use, since most handlers do not use it. */
+  get signal() {
+    this.#abort ??= new AbortController();
+    if (this.#abortReason && !this.#abort.signal.aborted) this.#abort.abort(this.#abortReason);
+    return this.#abort.signal;
+  }
+  abort(code, reason) {
+    this.#abortReason = new EngineError(code, reason);
+    this.#abort?.abort(this.#abortReason);
+  }
+  progress(data) {
+    const { invocation_id, connection } = this;
+    if (this.isOver || this.isAborted || !this.#forwardsProgress || !invocation_id) return;
+    const text = toJson(`Progress of ${this.function_id}`, data) ?? "null";
+    connection.send(`{"type":"invocationprogress","invocation_id":${JSON.stringify(invocation_id)},"data":${text}}`);
+  }
+};
+
+// sdk/typescript/identity.ts
+var SDK_VERSION = "0.1.0";
+var SDK_CAPABILITIES = [
+  "cancel",
+  "timeout",
+  "progress",
+  "batch"
+];
+var ARCHITECTURES = {
+  x86_64: "x64",
+  aarch64: "arm64"
+};
+function describeWorker(options) {
+  const runtime = findRuntime();
+  const announcement = {
+    runtime,
+    version: SDK_VERSION,
+    name: options.workerName || environment("ENGINE_WORKER_NAME") || defaultName(runtime),
+    os: findOs(),
+    pid: findPid(),
+    isolation: environment("ENGINE_ISOLATION") ?? null,
+    // Browsers do not offer the subprotocol: see browserDial.
+    capabilities: SDK_CAPABILITIES.filter((name) => name !== "batch" || runtime !== "browser"),
+    telemetry: {
+      language: findLanguage(),
+      project_name: null,
+      framework: "engine-sdk-ts"
+    }
+  };
+  if (options.description) announcement.description = options.description;
+  if (options.namespace) announcement.namespace = options.namespace;
+  return announcement;
+}
+function findRuntime() {
+  if (denoGlobal()) return "deno";
+  const versions = attempt(() => processGlobal()?.versions);
+  if (!versions) return "browser";
+  return versions.bun ? "bun" : "node";
+}
+function defaultName(runtime) {
+  if (runtime === "browser") return "browser";
+  const os = denoGlobal() ?? builtinModule("node:os");
+  return `${attempt(() => os?.hostname()) ?? "localhost"}:${findPid()}`;
+}
+function findPid() {
+  return attempt(() => (denoGlobal() ?? processGlobal())?.pid) ?? 0;
+}
+function findOs() {
+  const deno = denoGlobal();
+  if (deno) {
+    const platform = deno.build.os === "windows" ? "win32" : deno.build.os;
+    const arch = ARCHITECTURES[deno.build.arch] ?? deno.build.arch;
+    return `${platform} ${attempt(() => deno.osRelease()) ?? "unknown"} (${arch})`;
+  }
+  const process2 = processGlobal();
+  if (!process2) {
+    return globalThis.navigator?.platform || "unknown";
+  }
+  const os = builtinModule("node:os");
+  const release = attempt(() => os?.release()) ?? "unknown";
+  return `${process2.platform ?? "unknown"} ${release} (${process2.arch ?? "unknown"})`;
+}
+function findLanguage() {
+  const { navigator } = globalThis;
+  if (navigator?.language) return navigator.language;
+  return attempt(() => new Intl.DateTimeFormat().resolvedOptions().locale) ?? null;
+}
+
+// sdk/typescript/inbound.ts
+var FATAL_REJECTION = "WORKER_NAMESPACE_CONFLICT";
+var CANONICAL_START = new RegExp(String.raw`^\{"type":"(invokefunction|invocationresult)","invocation_id":"([^"\\]+)"` + String.raw`(?:,"function_id":"([^"\\]*)")?`);
+function receive(text, connection, setup) {
+  if (setup.calls.settleFrame(text)) return;
+  let message;
+  try {
+    message = decodeEngineMessage(text);
+  } catch (thrown) {
+    setup.report(failUnreadable(text, thrown, connection, setup));
+    return;
+  }
+  dispatch(message, connection, setup);
+}
+function dispatch(message, connection, setup) {
+  switch (message.type) {
+    case "invokefunction":
+      void setup.handlers.run(message, connection);
+      return;
+    case "invocationresult":
+      return setup.calls.settle(message);
+    case "invocationprogress":
+      return setup.calls.progress(message);
+    case "cancelinvocation":
+      return setup.handlers.cancel(message);
+    case "registertrigger":
+      void setup.triggers.register(message, connection);
+      return;
+    case "unregistertrigger":
+      return setup.triggers.unregister(message);
+    case "workerregistered":
+      return setup.registered(message);
+    case "triggerregistrationresult":
+      return reportRejectedTrigger(message, setup);
+    case "registrationrejected":
+      return rejectRegistration(message, setup);
+    case "error":
+      return setup.report(new EngineError(message.error.code, message.error.message));
+    case "ping":
+      return connection.send(encodeMessage({
+        type: "pong"
+      }));
+    case "pong":
+      return;
+  }
+}
+function failUnreadable(text, error, connection, { calls }) {
+  const { type, invocation_id, function_id } = readEnvelope(text);
+  const body = errorBody("bad_message", error.message);
+  if (type === "invocationresult" && invocation_id) calls.fail(invocation_id, body);
+  if (type === "invokefunction" && invocation_id) {
+    connection.send(encodeFailure({
+      type,
+      invocation_id,
+      function_id: function_id ?? ""
+    }, body));
+  }
+  return new EngineError("bad_message", `A frame of the engine cannot be read: ${error.message}`);
+}
+function readEnvelope(text) {
+  const [, type, invocation_id, function_id] = CANONICAL_START.exec(text) ?? [];
+  if (type) return {
+    type,
+    invocation_id,
+    function_id
+  };
+  const parsed = attempt(() => JSON.parse(text));
+  const own = (name) => {
+    return typeof parsed?.[name] === "string" ? parsed[name] : void 0;
+  };
+  return {
+    type: own("type"),
+    invocation_id: own("invocation_id"),
+    function_id: own("function_id")
+  };
+}
+function reportRejectedTrigger(message, setup) {
+  const { id, trigger_type, error } = message;
+  if (!error) return;
+  const text = `Trigger registration failed for "${id}" (${trigger_type}): ${error.message}`;
+  setup.report(new EngineError(error.code, text));
+}
+function rejectRegistration(message, setup) {
+  const { code, namespace, function_id, worker_name } = message;
+  const what = function_id ?? worker_name ?? "a registration";
+  const reason = message.message ? `: ${message.message}` : "";
+  const error = new EngineError(code, `The engine refused ${what} in namespace ${namespace} (${code})${reason}`);
+  if (code === FATAL_REJECTION) setup.rejected(error);
+  else setup.report(error);
+}
+
+// sdk/typescript/provided_triggers.ts
+var ProvidedTriggers = class {
+  #setup;
+  #watched = /* @__PURE__ */ new Map();
+  /** The last unfinished `unregisterTrigger` of each trigger. They never reject. */
+  #ending = /* @__PURE__ */ new Map();
+  constructor(setup) {
+    this.#setup = setup;
+  }
+  /** Number of watched triggers. */
+  get size() {
+    return this.#watched.size;
+  }
+  /** Passes a trigger to its provider and sends the result. Never rejects. */
+  async register(message, connection) {
+    const { id, trigger_type } = message;
+    const handlers = this.#setup.find(message.trigger_namespace, trigger_type);
+    if (!handlers) {
+      connection.send(resultFrame(message, errorBody("trigger_type_not_found", "Trigger type not found")));
+      return;
+    }
+    this.#end(id);
+    const before = this.#ending.get(id);
+    const watched = {
+      trigger_type,
+      handlers,
+      accepted: false,
+      done: Promise.resolve()
+    };
+    this.#watched.set(id, watched);
+    let error;
+    const start = async () => {
+      try {
+        if (before) await before;
+        await handlers.registerTrigger(instanceOf(message));
+        watched.accepted = true;
+      } catch (thrown) {
+        error = rejection(thrown);
+      }
+    };
+    watched.done = start();
+    await watched.done;
+    if (error && this.#watched.get(id) === watched) this.#watched.delete(id);
+    connection.send(resultFrame(message, error));
+  }
+  /** Stops watching a trigger; ignored if it is not watched. */
+  unregister({ id }) {
+    this.#end(id);
+  }
+  /** Stops watching all triggers, or those of one type. */
+  unregisterAll(handlers) {
+    for (const [id, watched] of [
+      ...this.#watched
+    ]) {
+      if (!handlers || watched.handlers === handlers) this.#end(id);
+    }
+  }
+  /** Stops watching; the next `registerTrigger` of the same id waits for the provider. */
+  #end(id) {
+    const watched = this.#watched.get(id);
+    if (!watched) return;
+    this.#watched.delete(id);
+    const stopped = watched.accepted ? this.#stop(id, watched) : watched.done.then(() => watched.accepted ? this.#stop(id, watched) : void 0);
+    if (!stopped) return;
+    const ended = stopped.then(() => {
+      if (this.#ending.get(id) === ended) this.#ending.delete(id);
+    });
+    this.#ending.set(id, ended);
+  }
+  /** Calls `unregisterTrigger`; `undefined` if it was synchronous. Never rejects. */
+  #stop(id, { trigger_type, handlers }) {
+    const failed = (thrown) => {
+      const { code, message } = rejection(thrown);
+      this.#setup.report(new EngineError(code, `A trigger could not be ended: ${message}`));
+    };
+    try {
+      const returned = handlers.unregisterTrigger({
+        id,
+        trigger_type
+      });
+      return returned instanceof Object ? Promise.resolve(returned).then(() => {
+      }, failed) : void 0;
+    } catch (thrown) {
+      failed(thrown);
+      return void 0;
+    }
+  }
+};
+function instanceOf(message) {
+  const { id, trigger_type, function_id, config, metadata, namespace } = message;
+  const target = namespace === DEFAULT_NAMESPACE ? void 0 : namespace;
+  return {
+    id,
+    trigger_type,
+    function_id,
+    config: config ?? {},
+    metadata,
+    namespace: target
+  };
+}
+function rejection(thrown) {
+  return errorBody("trigger_registration_failed", thrownText(thrown));
+}
+function resultFrame(message, error) {
+  const { id, trigger_type, function_id } = message;
+  return encodeMessage({
+    type: "triggerregistrationresult",
+    id,
+    trigger_type,
+    function_id,
+    ...error && {
+      error
+    }
+  });
+}
 
 // sdk/typescript/registrations.ts
 var Registrations = class {
@@ -5998,47 +6104,47 @@ var Registrations = class {
   #types = /* @__PURE__ */ new Map();
   #triggers = /* @__PURE__ */ new Map();
   #send;
-  #withdrawn;
-  /** `send` says it to the engine if there is a line; `withdrawn` hears of types taken back. */
-  constructor(send, withdrawn) {
+  #typeRemoved;
+  /** `send` sends a frame if connected; `typeRemoved` is called when a type is unregistered. */
+  constructor(send, typeRemoved) {
     this.#send = send;
-    this.#withdrawn = withdrawn;
+    this.#typeRemoved = typeRemoved;
   }
-  /** Offers a function. @throws {EngineError} `serialization_error` */
+  /** Registers a function. @throws {EngineError} `serialization_error` */
   addFunction(message, handler) {
     const { id, namespace } = message;
-    const take = {
+    const removal = {
       type: "unregisterfunction",
       id,
       ...namespace && {
         namespace
       }
     };
-    const offer = {
+    const entry = {
       text: encodeMessage(message),
       handler
     };
-    return this.#add(this.#functions, id, keyOf(namespace, id), offer, take);
+    return this.#add(this.#functions, id, keyOf(namespace, id), entry, removal);
   }
-  /** Offers a trigger type. @throws {EngineError} `serialization_error` */
+  /** Registers a trigger type. @throws {EngineError} `serialization_error` */
   addType(message, handlers) {
     const { id, namespace } = message;
-    const take = {
+    const removal = {
       type: "unregistertriggertype",
       id,
       ...namespace && {
         namespace
       }
     };
-    const offer = {
+    const entry = {
       text: encodeMessage(message),
       handlers
     };
-    return this.#add(this.#types, id, keyOf(namespace, id), offer, take, () => {
-      this.#withdrawn(handlers);
+    return this.#add(this.#types, id, keyOf(namespace, id), entry, removal, () => {
+      this.#typeRemoved(handlers);
     });
   }
-  /** Asks for a trigger. @throws {EngineError} `serialization_error` */
+  /** Registers a trigger. @throws {EngineError} `serialization_error` */
   addTrigger(message) {
     const { id, trigger_type } = message;
     const text = encodeMessage(message);
@@ -6057,15 +6163,15 @@ var Registrations = class {
       unregister
     };
   }
-  /** What runs a function. */
+  /** The handler of a function. */
   handler(namespace, function_id) {
     return this.#functions.get(keyOf(namespace, function_id))?.handler;
   }
-  /** What watches for triggers of a type. */
+  /** The handlers of a trigger type. */
   triggerHandlers(namespace, id) {
     return this.#types.get(keyOf(namespace, id))?.handlers;
   }
-  /** Everything, as it is said on a new line. */
+  /** The frames of all registrations, in the order for a new connection. */
   frames() {
     return [
       ...this.#types.values(),
@@ -6074,14 +6180,14 @@ var Registrations = class {
       ...this.#triggers.values()
     ]);
   }
-  #add(table, id, key, offer, takeBack, takenBack) {
-    table.set(key, offer);
-    this.#send(offer.text);
+  #add(table, id, key, entry, removal, removed) {
+    table.set(key, entry);
+    this.#send(entry.text);
     const unregister = () => {
-      if (table.get(key) !== offer) return;
+      if (table.get(key) !== entry) return;
       table.delete(key);
-      this.#send(encodeMessage(takeBack));
-      takenBack?.();
+      this.#send(encodeMessage(removal));
+      removed?.();
     };
     return {
       id,
@@ -6097,6 +6203,7 @@ function keyOf(namespace, id) {
 
 // sdk/typescript/otlp.ts
 var DEPTH_MAX = 8;
+var VALUE_CHARS_MAX = 32 * 1024;
 var SEVERITIES = {
   trace: 1,
   debug: 5,
@@ -6232,7 +6339,7 @@ function valueOf(value, depth) {
   };
 }
 function parseShown(text) {
-  if (text.length > TELEMETRY_VALUE_CHARS_MAX) return cut(text);
+  if (text.length > VALUE_CHARS_MAX) return cut(text);
   const parsed = attempt(() => ({
     value: JSON.parse(text)
   }));
@@ -6242,14 +6349,16 @@ function isObject2(data) {
   return typeof data === "object" && data !== null && !Array.isArray(data);
 }
 function cut(text) {
-  if (text.length <= TELEMETRY_VALUE_CHARS_MAX) return text;
-  return `${text.slice(0, TELEMETRY_VALUE_CHARS_MAX)}\u2026`;
+  if (text.length <= VALUE_CHARS_MAX) return text;
+  return `${text.slice(0, VALUE_CHARS_MAX)}\u2026`;
 }
 function nanos(ms) {
   return `${Math.round(ms * 1e3)}000`;
 }
 
 // sdk/typescript/process_gauges.ts
+var LOOP_LAG_SAMPLE_MS = 50;
+var LAGS_MAX = 6e4 / LOOP_LAG_SAMPLE_MS;
 var ProcessGauges = class {
   #clock;
   #process;
@@ -6257,25 +6366,25 @@ var ProcessGauges = class {
   #cancel;
   #readAt = 0;
   #cpuMicros;
-  /** Measures nothing yet; `process` is another one in tests only. */
+  /** Tests pass another `process`. */
   constructor(clock, process2 = processGlobal()) {
     this.#clock = clock;
     this.#process = process2;
   }
-  /** Starts to measure. */
+  /** Starts the measurement. */
   start() {
     if (!this.#process || this.#cancel) return;
     this.#readAt = this.#clock.now();
     this.#cpuMicros = this.#readCpu();
     this.#sample();
   }
-  /** Measures no more. */
+  /** Ends the measurement. */
   stop() {
     this.#cancel?.();
     this.#cancel = void 0;
     this.#lags.length = 0;
   }
-  /** What was measured since the last time; empty where nothing can be. */
+  /** The gauges since the last call; empty while nothing is measured. */
   read() {
     if (!this.#cancel) return [];
     const gauges = [];
@@ -6309,7 +6418,7 @@ var ProcessGauges = class {
     }
     return gauges;
   }
-  /** Part of one processor since the last time; 1: all of it. */
+  /** Share of one processor since the last call; 1 is all of it. */
   #cpuShare() {
     const [now, micros] = [
       this.#clock.now(),
@@ -6335,10 +6444,18 @@ var ProcessGauges = class {
     });
   }
 };
-var LAGS_MAX = 6e4 / LOOP_LAG_SAMPLE_MS;
 
 // sdk/typescript/telemetry.ts
-function makeTelemetry(url, options, { name, runtime, pid }) {
+var BATCH_MS = 100;
+var QUEUE_CHARS_MAX = 1024 * 1024;
+var FRAME_CHARS_MAX = 256 * 1024;
+var AHEAD_BYTES_MAX = 1024 * 1024;
+var SPANS_PER_SECOND = 100;
+var FIRST_GAUGES_MS = 1e3;
+var GAUGES_MS = 5e3;
+var GAUGES_MS_MIN = 500;
+var GAUGES_MS_MAX = 36e5;
+function createTelemetry(url, options, { name, runtime, pid }) {
   if (!sendsTelemetry(options)) return void 0;
   const { clock = platformClock, dial = dialPlatform } = options;
   const headers = telemetryHeaders(options);
@@ -6352,12 +6469,28 @@ function makeTelemetry(url, options, { name, runtime, pid }) {
     pid
   });
 }
-var FIRST_GAUGES_MS = 1e3;
+function sendsTelemetry({ telemetry, dial }) {
+  const isOff = /^(false|0)$/i.test(environment("OTEL_ENABLED") ?? "");
+  return !isOff && (telemetry ?? dial === void 0);
+}
+function telemetryUrl(url) {
+  const address = attempt(() => new URL(url));
+  if (!address) return url;
+  address.pathname = `${address.pathname.replace(/\/+$/, "")}/otel`;
+  return address.href;
+}
+function telemetryHeaders({ token, headers = {} }) {
+  if (token) return {
+    Authorization: `Bearer ${token}`
+  };
+  const own = Object.entries(headers).filter(([name]) => name.toLowerCase() === "authorization");
+  return Object.fromEntries(own);
+}
 var Telemetry = class {
-  /** Id of the worker's own line, once the engine has said it. */
+  /** Id of the worker's main connection, once the engine has sent it. */
   workerId;
   #setup;
-  #line;
+  #connection;
   #logs = new TelemetryQueue();
   #spans = new TelemetryQueue();
   #spanTokens;
@@ -6366,13 +6499,13 @@ var Telemetry = class {
   #cancelFlush;
   #cancelGauges = () => {
   };
-  /** Collects from now on; {@linkcode Telemetry.open} dials. */
+  /** Collects records at once; {@linkcode Telemetry.open} connects. */
   constructor(setup) {
     const { clock, dial, url, headers } = setup;
     this.#setup = setup;
     this.#gauges = new ProcessGauges(clock);
-    this.#spanTokens = new TokenBucket(WORKER_SPANS_PER_SECOND, () => clock.now());
-    this.#line = new ReconnectingLine({
+    this.#spanTokens = new TokenBucket(SPANS_PER_SECOND, () => clock.now());
+    this.#connection = new ReconnectingConnection({
       url: telemetryUrl(url),
       dial,
       dialOptions: {
@@ -6382,7 +6515,7 @@ var Telemetry = class {
       reconnect: {},
       random: Math.random
     }, {
-      opened: (line) => this.#flush(line),
+      opened: (connection) => this.#flush(connection),
       text() {
       },
       lost() {
@@ -6393,22 +6526,22 @@ var Telemetry = class {
       }
     });
   }
-  /** Dials, when the engine has been reached for the first time; later calls do nothing. */
+  /** Connects when the worker has connected for the first time; later calls have no effect. */
   open() {
     if (this.#state !== "new") return;
     this.#state = "open";
-    this.#line.start();
+    this.#connection.start();
     this.#gauges.start();
     this.#readGauges(FIRST_GAUGES_MS);
   }
-  /** Takes a log line, for the call in whose handler it is said; `false` when it is left out. */
-  takeLog({ level, message, data, shown: shown2, service }) {
+  /** Records a log line of the running handler; `false` if it is dropped. */
+  takeLog({ level, message, data, shown, service }) {
     if (this.#state === "over") return false;
     const text = attempt(() => encodeLog({
       level,
       message,
       ...data !== void 0 && {
-        data: shown2 === void 0 ? null : parseShown(shown2)
+        data: shown === void 0 ? null : parseShown(shown)
       },
       at_ms: this.#wall(),
       trace: readTraceparent(runningTraceparent())
@@ -6417,8 +6550,8 @@ var Telemetry = class {
     this.#flushSoon();
     return isTaken;
   }
-  /** A handler begins now; call the result when it ends. `undefined`: nobody wants to know. */
-  begin(call, now = this.#setup.clock.now()) {
+  /** Starts the span of a handler; `undefined` if it is not recorded. */
+  startSpan(call, now = this.#setup.clock.now()) {
     if (call.traceparent === void 0 || this.#state === "over") return void 0;
     if (!looksSampled(call.traceparent) || !this.#spanTokens.take(now)) return void 0;
     const ids = readTraceparent(call.traceparent);
@@ -6444,45 +6577,48 @@ var Telemetry = class {
     };
   }
   /**
-   * Sends what waits, if need be on the worker's own line, and ends. Resolves when the line is
-   * closed; a second time does nothing more.
+   * Sends the queued records, on `main` if there is no other connection, and disconnects. Resolves
+   * when the connection is closed; has no effect the second time.
    */
-  stop(own) {
+  stop(main) {
     const isFirst = this.#state !== "over";
     this.#state = "over";
     this.#cancelFlush?.();
     this.#cancelGauges();
     this.#gauges.stop();
-    const line = this.#line.line ?? own;
-    while (isFirst && line && !(this.#logs.isEmpty && this.#spans.isEmpty)) this.#send(line);
-    return this.#line.stop("disconnected");
+    const connection = this.#connection.current ?? main;
+    while (isFirst && connection && !this.#isEmpty) this.#send(connection);
+    return this.#connection.stop("disconnected");
+  }
+  get #isEmpty() {
+    return this.#logs.isEmpty && this.#spans.isEmpty;
   }
   #flushSoon() {
-    if (this.#cancelFlush || !this.#line.line) return;
-    const { clock } = this.#setup;
-    this.#cancelFlush = clock.after(TELEMETRY_BATCH_MS, () => {
+    if (this.#cancelFlush || !this.#connection.current) return;
+    this.#cancelFlush = this.#setup.clock.after(BATCH_MS, () => {
       this.#cancelFlush = void 0;
-      if (this.#line.line) this.#flush(this.#line.line);
+      const { current } = this.#connection;
+      if (current) this.#flush(current);
     });
   }
-  #flush(line) {
-    if ((line.queuedBytes ?? 0) < TELEMETRY_AHEAD_BYTES) this.#send(line);
-    if (!this.#logs.isEmpty || !this.#spans.isEmpty) this.#flushSoon();
+  #flush(connection) {
+    if ((connection.queuedBytes ?? 0) < AHEAD_BYTES_MAX) this.#send(connection);
+    if (!this.#isEmpty) this.#flushSoon();
   }
-  /** Sends one frame of each kind that there is something of. */
-  #send(line) {
+  /** Sends at most one frame of logs and one of spans. */
+  #send(connection) {
     const dropped = this.#logs.takeDropped();
     const logs = this.#logs.takeFrame();
     if (dropped > 0) logs.push({
       service: this.#setup.service,
       records: [
-        this.#missing(dropped)
+        this.#dropped(dropped)
       ]
     });
-    if (logs.length > 0) line.send(this.#frame("LOGS", logs));
-    if (!this.#spans.isEmpty) line.send(this.#frame("OTLP", this.#spans.takeFrame()));
+    if (logs.length > 0) connection.send(this.#frame("LOGS", logs));
+    if (!this.#spans.isEmpty) connection.send(this.#frame("OTLP", this.#spans.takeFrame()));
   }
-  #missing(lines) {
+  #dropped(lines) {
     const message = "Log lines were left out, since there were more than can be sent";
     return encodeLog({
       level: "warn",
@@ -6496,12 +6632,12 @@ var Telemetry = class {
   #readGauges(ms) {
     this.#cancelGauges = this.#setup.clock.after(ms, () => {
       this.#readGauges(gaugesMs());
-      const { line } = this.#line;
-      if (!line || (line.queuedBytes ?? 0) >= TELEMETRY_AHEAD_BYTES) return;
+      const { current } = this.#connection;
+      if (!current || (current.queuedBytes ?? 0) >= AHEAD_BYTES_MAX) return;
       const at_ms = this.#wall();
       const records = this.#gauges.read().map((gauge) => encodeGauge(gauge, at_ms));
       const { service } = this.#setup;
-      if (records.length > 0) line.send(this.#frame("MTRC", [
+      if (records.length > 0) current.send(this.#frame("MTRC", [
         {
           service,
           records
@@ -6535,70 +6671,51 @@ var Telemetry = class {
   }
 };
 function gaugesMs() {
-  const asked = Number(environment("OTEL_METRIC_EXPORT_INTERVAL") ?? WORKER_GAUGES_MS);
-  if (!Number.isFinite(asked)) return WORKER_GAUGES_MS;
-  return Math.min(WORKER_GAUGES_MS_MAX, Math.max(WORKER_GAUGES_MS_MIN, asked));
+  const set = Number(environment("OTEL_METRIC_EXPORT_INTERVAL") ?? GAUGES_MS);
+  if (!Number.isFinite(set)) return GAUGES_MS;
+  return Math.min(GAUGES_MS_MAX, Math.max(GAUGES_MS_MIN, set));
 }
 function randomSpanId() {
   const bytes = crypto.getRandomValues(new Uint8Array(8));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
-function sendsTelemetry({ telemetry, dial }) {
-  const isOff = /^(false|0)$/i.test(environment("OTEL_ENABLED") ?? "");
-  return !isOff && (telemetry ?? dial === void 0);
-}
-function telemetryUrl(url) {
-  const address = attempt(() => new URL(url));
-  if (!address) return url;
-  address.pathname = `${address.pathname.replace(/\/+$/, "")}/otel`;
-  return address.href;
-}
-function telemetryHeaders({ token, headers = {} }) {
-  if (token) return {
-    Authorization: `Bearer ${token}`
-  };
-  const own = Object.entries(headers).filter(([name]) => name.toLowerCase() === "authorization");
-  return Object.fromEntries(own);
-}
 var TelemetryQueue = class {
   #charsMax;
-  #waiting = [];
+  #records = [];
   #chars = 0;
   #dropped = 0;
-  /** Empty; holds `charsMax` characters. */
-  constructor(charsMax = TELEMETRY_QUEUE_CHARS_MAX) {
+  constructor(charsMax = QUEUE_CHARS_MAX) {
     this.#charsMax = charsMax;
   }
-  /** Whether nothing waits. */
   get isEmpty() {
-    return this.#waiting.length === 0;
+    return this.#records.length === 0;
   }
-  /** Takes a record in; `false` when there is no room, which is counted. */
+  /** Adds a record; `false` if the limit is reached and the record is dropped. */
   add(service, text) {
     if (this.#chars + text.length > this.#charsMax) {
       this.#dropped++;
       return false;
     }
-    this.#waiting.push({
+    this.#records.push({
       service,
       text
     });
     this.#chars += text.length;
     return true;
   }
-  /** How many found no room since this was asked last. */
+  /** Number of records that were dropped since the last call. */
   takeDropped() {
     const dropped = this.#dropped;
     this.#dropped = 0;
     return dropped;
   }
-  /** Takes out the oldest, at least one and about as many as a frame should hold, by service. */
+  /** Removes the oldest records, at least one and at most a frame of them, grouped by service. */
   takeFrame() {
     const groups = /* @__PURE__ */ new Map();
     let count = 0;
     let chars = 0;
-    for (const { service, text } of this.#waiting) {
-      if (count > 0 && chars + text.length > TELEMETRY_FRAME_CHARS_MAX) break;
+    for (const { service, text } of this.#records) {
+      if (count > 0 && chars + text.length > FRAME_CHARS_MAX) break;
       count++;
       chars += text.length;
       const records = groups.get(service);
@@ -6607,7 +6724,7 @@ var TelemetryQueue = class {
         text
       ]);
     }
-    this.#waiting = this.#waiting.slice(count);
+    this.#records = this.#records.slice(count);
     this.#chars -= chars;
     return [
       ...groups
@@ -6622,14 +6739,14 @@ var TokenBucket = class {
   #now;
   #tokens;
   #at;
-  /** Full; `now` gives milliseconds. */
+  /** `now` returns milliseconds. */
   constructor(perSecond, now) {
     this.#perSecond = perSecond;
     this.#now = now;
     this.#tokens = perSecond;
     this.#at = now();
   }
-  /** Takes one, if there is one; `now` is for those who have just looked at the clock. */
+  /** Takes a token if there is one; `now` saves reading the clock. */
   take(now) {
     if (this.#tokens < 1) this.#fill(now ?? this.#now());
     if (this.#tokens < 1) return false;
@@ -6643,137 +6760,18 @@ var TokenBucket = class {
   }
 };
 
-// sdk/typescript/trigger_types.ts
-var TriggerTypes = class {
-  #setup;
-  #watched = /* @__PURE__ */ new Map();
-  /** Ends that providers have not finished, the last of each trigger. They never reject. */
-  #ending = /* @__PURE__ */ new Map();
-  /** Stores. */
-  constructor(setup) {
-    this.#setup = setup;
-  }
-  /** Triggers that are watched now. */
-  get size() {
-    return this.#watched.size;
-  }
-  /** Hands a trigger to its provider and answers the engine; never rejects. */
-  async register(message, line) {
-    const { id, trigger_type } = message;
-    const handlers = this.#setup.find(message.trigger_namespace, trigger_type);
-    if (!handlers) {
-      line.send(answer(message, errorBody("trigger_type_not_found", "Trigger type not found")));
-      return;
-    }
-    this.#end(id);
-    const before = this.#ending.get(id);
-    const watched = {
-      trigger_type,
-      handlers,
-      taken: false,
-      done: Promise.resolve()
-    };
-    this.#watched.set(id, watched);
-    let error;
-    watched.done = this.#attempt(async () => {
-      if (before) await before;
-      await handlers.registerTrigger(instanceOf(message));
-      watched.taken = true;
-    }, (thrown) => error = refusal(thrown));
-    await watched.done;
-    if (error && this.#watched.get(id) === watched) this.#watched.delete(id);
-    line.send(answer(message, error));
-  }
-  /** Asks the provider to stop watching a trigger; one that is not watched is ignored. */
-  unregister({ id }) {
-    this.#end(id);
-  }
-  /** Asks the providers to stop watching all triggers, or those of one type. */
-  unregisterAll(handlers) {
-    for (const [id, watched] of [
-      ...this.#watched
-    ]) {
-      if (!handlers || watched.handlers === handlers) this.#end(id);
-    }
-  }
-  /** Stops watching; what comes next for the trigger waits until the provider has done so. */
-  #end(id) {
-    const watched = this.#watched.get(id);
-    if (!watched) return;
-    this.#watched.delete(id);
-    const stopped = watched.taken ? this.#stop(id, watched) : watched.done.then(() => watched.taken ? this.#stop(id, watched) : void 0);
-    if (!stopped) return;
-    const ended = stopped.then(() => {
-      if (this.#ending.get(id) === ended) this.#ending.delete(id);
-    });
-    this.#ending.set(id, ended);
-  }
-  /** Asks the provider to stop; `undefined` when it has done so already. Never rejects. */
-  #stop(id, { trigger_type, handlers }) {
-    const failed = (thrown) => {
-      const { code, message } = refusal(thrown);
-      this.#setup.report(new EngineError(code, `A trigger could not be ended: ${message}`));
-    };
-    try {
-      const said = handlers.unregisterTrigger({
-        id,
-        trigger_type
-      });
-      return said instanceof Object ? Promise.resolve(said).then(() => {
-      }, failed) : void 0;
-    } catch (thrown) {
-      failed(thrown);
-      return void 0;
-    }
-  }
-  async #attempt(task, failed) {
-    try {
-      await task();
-    } catch (thrown) {
-      failed(thrown);
-    }
-  }
-};
-function instanceOf(message) {
-  const { id, trigger_type, function_id, config, metadata, namespace } = message;
-  const target = namespace === DEFAULT_NAMESPACE ? void 0 : namespace;
-  return {
-    id,
-    trigger_type,
-    function_id,
-    config: config ?? {},
-    metadata,
-    namespace: target
-  };
-}
-function refusal(thrown) {
-  return errorBody("trigger_registration_failed", thrownText(thrown));
-}
-function answer(message, error) {
-  const { id, trigger_type, function_id } = message;
-  return encodeMessage({
-    type: "triggerregistrationresult",
-    id,
-    trigger_type,
-    function_id,
-    ...error && {
-      error
-    }
-  });
-}
-
 // sdk/typescript/worker.ts
 function registerWorker(url, options = {}) {
   const address = readUrl(url ?? environment("ENGINE_URL") ?? ENGINE_URL_DEFAULT);
   return Worker.connect(address, options);
 }
 var Worker = class _Worker {
-  /** Its name in listings and logs. */
+  /** Name in listings and logs. */
   name;
   #announcement;
   #calls;
   #inbound;
-  #line;
+  #connection;
   #listeners;
   #onError;
   #registrations;
@@ -6788,23 +6786,23 @@ var Worker = class _Worker {
     checkReconnect(options.reconnect ?? {});
     if (options.onError) checkCallable("onError", options.onError);
     this.#url = url;
-    this.#onError = options.onError ?? printFailure;
+    this.#onError = options.onError ?? printError;
     this.#announcement = describeWorker(options);
     this.name = this.#announcement.name;
     const scopes = this.#scopes;
     const report = (error) => this.#report(error);
     this.#listeners = new ConnectionListeners(report);
-    this.#telemetry = makeTelemetry(url, options, this.#announcement);
-    const line = () => this.#line.line;
+    this.#telemetry = createTelemetry(url, options, this.#announcement);
+    const connection = () => this.#connection.current;
     this.#calls = new OutboundCalls({
       clock,
       scopes,
       timeoutMs,
-      line,
+      connection,
       report
     });
     const find = (namespace, id) => this.#registrations.handler(namespace, id);
-    const observe = (call, now) => this.#telemetry?.begin(call, now);
+    const observe = (call, now) => this.#telemetry?.startSpan(call, now);
     const handlers = new Handlers({
       clock,
       scopes,
@@ -6812,20 +6810,20 @@ var Worker = class _Worker {
       report,
       observe
     });
-    const triggerTypes = new TriggerTypes({
+    const triggers = new ProvidedTriggers({
       find: (namespace, id) => this.#registrations.triggerHandlers(namespace, id),
       report
     });
-    this.#registrations = new Registrations((text) => line()?.send(text), (gone) => triggerTypes.unregisterAll(gone));
+    this.#registrations = new Registrations((text) => connection()?.send(text), (removed) => triggers.unregisterAll(removed));
     this.#inbound = {
       calls: this.#calls,
       handlers,
-      triggerTypes,
+      triggers,
       registered: (message) => this.#registered(message),
       rejected: (error) => this.#giveUp(error),
       report
     };
-    this.#line = new ReconnectingLine({
+    this.#connection = new ReconnectingConnection({
       url,
       dial: options.dial ?? dialPlatform,
       dialOptions: {
@@ -6840,29 +6838,47 @@ var Worker = class _Worker {
       text: (message, from) => receive(message, from, this.#inbound),
       lost: () => this.#lost(),
       failed: (reason, retryMs) => this.#failed(reason, retryMs),
-      state: (state) => this.#listeners.tell(state)
+      state: (state) => this.#listeners.notify(state)
     });
   }
-  /** As {@linkcode registerWorker}, for an address that has been checked. */
+  /** {@linkcode registerWorker} for an address that has been checked; use that instead. */
   static connect(url, options) {
     const worker = new _Worker(url, options);
     if (!options.dial) {
-      logFor(worker);
-      worker.#scopes.show();
+      setDefaultWorker(worker);
+      worker.#scopes.attach();
       markOutput();
     }
-    if (worker.#telemetry) sendLogsTo(worker, worker.#telemetry);
-    worker.#line.start();
+    if (worker.#telemetry) setLogSink(worker, worker.#telemetry);
+    worker.#connection.start();
     return worker;
   }
-  /** Where the line to the engine stands. */
+  /** State of the connection to the engine; `onConnectionState` reports its changes. */
   get connectionState() {
-    return this.#line.state;
+    return this.#connection.state;
   }
   /**
-   * Offers a function under an id such as `math::add`; the same id again replaces it.
+   * Registers a function. The same id replaces the earlier registration of this worker.
    *
-   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for options JSON cannot hold.
+   * A registration that the engine rejects is reported to `onError`.
+   *
+   * @param id `<group>::<name>`, such as `math::add`; at most 1,024 characters. `engine::*` is
+   * reserved.
+   * @param handler Runs the calls, concurrently.
+   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for options that JSON cannot
+   * represent.
+   *
+   * @example A function whose payload the engine checks
+   * ```ts
+   * import { registerWorker } from "engine-sdk";
+   *
+   * const worker = registerWorker();
+   * worker.registerFunction("math::half", (n: number) => n / 2, {
+   *   description: "Halves a number",
+   *   request_format: { type: "number" },
+   * });
+   * await worker.shutdown();
+   * ```
    */
   registerFunction(id, handler, options = {}) {
     checkId("A function's id", id, "math::add");
@@ -6890,10 +6906,29 @@ var Worker = class _Worker {
     }, handler);
   }
   /**
-   * Asks for a function to be called when something happens. A trigger that the engine or the
-   * provider of its type refuses is reported to `onError`; one of an unknown type waits for it.
+   * Registers a trigger: its function is called on events of its type.
    *
-   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a config JSON cannot hold.
+   * A trigger that the engine or the provider of the type rejects is reported to `onError`. A
+   * trigger of an unknown type becomes live when a worker provides the type.
+   *
+   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a config that JSON cannot
+   * represent.
+   *
+   * @example An HTTP route
+   * ```ts
+   * import { registerWorker } from "engine-sdk";
+   *
+   * const worker = registerWorker();
+   * worker.registerFunction("orders::create", ({ body }: { body: unknown }) => {
+   *   return { status_code: 201, body };
+   * });
+   * worker.registerTrigger({
+   *   type: "http",
+   *   function_id: "orders::create",
+   *   config: { api_path: "/orders", http_method: "POST" },
+   * });
+   * await worker.shutdown();
+   * ```
    */
   registerTrigger(trigger) {
     const { type, function_id, config, metadata, namespace, trigger_namespace } = trigger;
@@ -6921,10 +6956,32 @@ var Worker = class _Worker {
     });
   }
   /**
-   * Offers a kind of trigger: the engine hands over every trigger of the type, and this worker
-   * calls `trigger.function_id` when it happens.
+   * Provides a trigger type: the engine passes every trigger of the type to `handlers`, and this
+   * worker calls `trigger.function_id` on its events.
    *
-   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for formats JSON cannot hold.
+   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for formats that JSON cannot
+   * represent.
+   *
+   * @example A type whose triggers fire at an interval
+   * ```ts
+   * import { registerWorker, TriggerAction } from "engine-sdk";
+   *
+   * const worker = registerWorker();
+   * const timers = new Map<string, ReturnType<typeof setInterval>>();
+   * worker.registerTriggerType<{ ms: number }>({ id: "interval", description: "Every n ms" }, {
+   *   registerTrigger({ id, function_id, config, metadata }) {
+   *     if (!(config.ms > 0)) throw new Error("config.ms must be a number above 0");
+   *     const action = TriggerAction.Void();
+   *     const fire = () => worker.trigger({ function_id, payload: {}, metadata, action });
+   *     timers.set(id, setInterval(fire, config.ms));
+   *   },
+   *   unregisterTrigger({ id }) {
+   *     clearInterval(timers.get(id));
+   *     timers.delete(id);
+   *   },
+   * });
+   * await worker.shutdown();
+   * ```
    */
   registerTriggerType(type, handlers) {
     const { id, description, trigger_request_format, call_request_format, namespace } = type;
@@ -6948,14 +7005,18 @@ var Worker = class _Worker {
     }, handlers);
   }
   /**
-   * Calls a function, wherever it runs, and resolves with what it returned; with `undefined` when
-   * it returned nothing. Made while there is no line, the call waits for one within its time.
+   * Calls a function of any worker and resolves with its result, `undefined` if it has none.
    *
-   * @throws {InvocationError} The failure of the function, or of reaching it:
-   * `function_not_found`, `invocation_stopped` (whether it ran is not known), `TIMEOUT` and
-   * `timeout` (see `isTimeout`), `cancelled`, `overloaded`, `SHUTDOWN`, `engine_unreachable`.
-   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a payload that JSON
-   * cannot hold.
+   * While there is no connection, the call is queued until its timeout; the queue holds 64 MiB.
+   *
+   * @throws {InvocationError} With the code that the handler threw, or one of these:
+   * `function_not_found`; `invalid_payload`, if the payload does not match `request_format`;
+   * `invocation_failed`, for a thrown error without a code; `TIMEOUT` and `timeout` (see
+   * `isTimeout`); `cancelled`, by `signal`; `invocation_stopped`, if the worker or the connection
+   * was lost and the function may have run; `overloaded`, if a limit is reached and nothing has
+   * run; `engine_unreachable`, after the last attempt to connect; `SHUTDOWN`, after `shutdown()`.
+   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a payload that JSON cannot
+   * represent.
    *
    * @example
    * ```ts
@@ -6964,7 +7025,7 @@ var Worker = class _Worker {
    * const worker = registerWorker();
    * const payload = { a: 2, b: 3 };
    * const sum = await worker.trigger({ function_id: "math::add", payload, timeout_ms: 500 })
-   *   .catch((error) => error.code); // Such as `TIMEOUT` when no engine is there.
+   *   .catch((error) => error.code); // `TIMEOUT` if no engine runs.
    * console.log(sum);
    * await worker.shutdown();
    * ```
@@ -6972,38 +7033,43 @@ var Worker = class _Worker {
   trigger(request) {
     return this.#calls.call(request);
   }
-  /** Hears of every new state from now on; call the result to stop. */
+  /**
+   * Calls `listener` with each new state; the returned function removes it.
+   *
+   * @throws {EngineError} `INVALID_ARGUMENTS` if it is not a function.
+   */
   onConnectionState(listener) {
     return this.#listeners.add(listener);
   }
   /**
-   * Leaves the engine at once: its functions and triggers are no longer offered, calls that wait
-   * fail with `SHUTDOWN`. Resolves when the line is closed; a second time does nothing more.
+   * Disconnects from the engine: its functions and triggers are removed, the signals of running
+   * handlers are aborted, and pending calls fail with `SHUTDOWN`. Resolves when the connection is
+   * closed; has no effect the second time.
    */
   shutdown() {
     this.#end(errorBody("SHUTDOWN", "engine client is shutting down"));
-    const telemetry = this.#telemetry?.stop(this.#line.line);
+    const telemetry = this.#telemetry?.stop(this.#connection.current);
     return Promise.all([
-      this.#line.stop("disconnected"),
+      this.#connection.stop("disconnected"),
       telemetry
     ]).then(() => {
     });
   }
-  /** As {@linkcode Worker.shutdown}, at the end of an `await using` block. */
+  /** Calls {@linkcode Worker.shutdown} at the end of an `await using` block. */
   [Symbol.asyncDispose]() {
     return this.shutdown();
   }
-  #opened(line) {
+  #opened(connection) {
     this.#lastFailure = void 0;
     if (this.#identity) {
       const { worker_id, reattach_token } = this.#identity;
-      line.send(encodeMessage({
+      connection.send(encodeMessage({
         type: "reattach",
         previous_worker_id: worker_id,
         reattach_token
       }));
     }
-    line.send(encodeMessage({
+    connection.send(encodeMessage({
       type: "invokefunction",
       function_id: ANNOUNCE_FUNCTION_ID,
       action: {
@@ -7011,8 +7077,8 @@ var Worker = class _Worker {
       },
       data: this.#announcement
     }));
-    for (const frame of this.#registrations.frames()) line.send(frame);
-    this.#calls.sendQueued(line);
+    for (const frame of this.#registrations.frames()) connection.send(frame);
+    this.#calls.sendQueued(connection);
     this.#telemetry?.open();
   }
   #registered(message) {
@@ -7022,9 +7088,9 @@ var Worker = class _Worker {
     this.#inbound.handlers.engineForwardsProgress = message.capabilities.includes("progress");
   }
   #lost() {
-    this.#calls.lost();
-    this.#inbound.handlers.abortAll("The line to the engine is lost");
-    this.#inbound.triggerTypes.unregisterAll();
+    this.#calls.connectionLost();
+    this.#inbound.handlers.abortAll("The connection to the engine is lost");
+    this.#inbound.triggers.unregisterAll();
   }
   #failed(reason, retryMs) {
     const text = `Cannot reach the engine at ${withoutSecrets(this.#url)}: ${withTlsHint(reason)}`;
@@ -7038,15 +7104,15 @@ var Worker = class _Worker {
   #giveUp(error) {
     this.#report(error);
     this.#end(error.toJSON());
-    void this.#telemetry?.stop(this.#line.line);
-    void this.#line.stop("failed");
+    void this.#telemetry?.stop(this.#connection.current);
+    void this.#connection.stop("failed");
   }
-  /** No line will come any more. */
+  /** Ends all parts with `error`: there will be no connection again. */
   #end(error) {
-    this.#scopes.hide();
+    this.#scopes.detach();
     this.#calls.end(error);
     this.#inbound.handlers.abortAll(error.message);
-    this.#inbound.triggerTypes.unregisterAll();
+    this.#inbound.triggers.unregisterAll();
   }
   #report(error) {
     try {

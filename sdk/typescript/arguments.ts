@@ -1,16 +1,20 @@
 /**
- * Checks of what user code hands to the SDK, each with a sentence that says what to write instead.
+ * Checks of the arguments that user code passes to the SDK.
  *
- * All of them throw {@linkcode EngineError} `INVALID_ARGUMENTS`; what JSON cannot hold is
- * `serialization_error`.
+ * All of them throw {@linkcode EngineError} `INVALID_ARGUMENTS` with the expected and the received
+ * value; {@linkcode toJson} throws `serialization_error`.
  *
  * @module
  */
+import type { ReconnectOptions } from "./options.ts";
 import { EngineError, thrownText } from "./wire/errors.ts";
 import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./wire/limits.ts";
-import type { ReconnectOptions } from "./options.ts";
 
-/** The address of an engine as a WebSocket one. @throws {EngineError} `INVALID_ARGUMENTS` */
+/**
+ * The address of an engine as a WebSocket address; accepts `http:` and `https:`.
+ *
+ * @throws {EngineError} `INVALID_ARGUMENTS`
+ */
 export function readUrl(url: unknown): string {
   if (typeof url !== "string" || !URL.canParse(url)) {
     throw invalid(`Engine address ${showUrl(url)} is not a URL; try ws://127.0.0.1:49134`);
@@ -21,16 +25,21 @@ export function readUrl(url: unknown): string {
   if (parsed.protocol !== "ws:" && parsed.protocol !== "wss:") {
     throw invalid(`Engine address ${showUrl(url)} must start with ws:// or wss://`);
   }
-  parsed.hash = ""; // A WebSocket address may not have one.
+  parsed.hash = ""; // Not allowed in a WebSocket address.
   return parsed.href;
 }
 
-/** An address for people: what may hold a token or a password is left out. */
+/** An address without user, password and query, which may contain secrets. */
 export function withoutSecrets(url: string): string {
   return url.replace(/[?#].*/s, "").replace(/\/\/[^/]*@/, "//");
 }
 
-/** An id that is text, not empty and not too long. @throws {EngineError} `INVALID_ARGUMENTS` */
+/**
+ * Checks that an id is a string, not empty and not too long. `what` and `example` are used in the
+ * message.
+ *
+ * @throws {EngineError} `INVALID_ARGUMENTS`
+ */
 export function checkId(what: string, id: unknown, example: string): asserts id is string {
   if (typeof id !== "string" || id === "") {
     throw invalid(`${what} must be text such as ${example}, got ${show(id)}`);
@@ -40,29 +49,29 @@ export function checkId(what: string, id: unknown, example: string): asserts id 
   }
 }
 
-/** A namespace is left out or text. @throws {EngineError} `INVALID_ARGUMENTS` */
+/** @throws {EngineError} `INVALID_ARGUMENTS` for anything but `undefined` and a string. */
 export function checkNamespace(namespace: unknown): asserts namespace is string | undefined {
   if (namespace === undefined || (typeof namespace === "string" && namespace !== "")) return;
   throw invalid(`A namespace must be text, got ${show(namespace)}; leave it out for default`);
 }
 
-/** Something to run. @throws {EngineError} `INVALID_ARGUMENTS` */
+/** @throws {EngineError} `INVALID_ARGUMENTS` for anything but a function. */
 export function checkCallable(what: string, callable: unknown): void {
   if (typeof callable !== "function") {
     throw invalid(`${what} must be a function, got ${show(callable)}`);
   }
 }
 
-/** A time-out in whole milliseconds. @throws {EngineError} `INVALID_ARGUMENTS` */
+/** @throws {EngineError} `INVALID_ARGUMENTS` for anything but whole milliseconds in range. */
 export function checkTimeout(what: string, timeout: unknown): asserts timeout is number {
-  const fits = Number.isInteger(timeout) && timeout as number > 0 &&
+  const isValid = Number.isInteger(timeout) && timeout as number > 0 &&
     timeout as number <= TIMEOUT_MS_MAX;
-  if (fits) return;
+  if (isValid) return;
   const range = `whole milliseconds from 1 to ${TIMEOUT_MS_MAX}`;
   throw invalid(`${what} must be ${range}, got ${show(timeout)}`);
 }
 
-/** How to come back, with numbers that make sense. @throws {EngineError} `INVALID_ARGUMENTS` */
+/** @throws {EngineError} `INVALID_ARGUMENTS` for numbers that are not positive. */
 export function checkReconnect({ firstMs, maxMs, maxAttempts }: ReconnectOptions): void {
   for (const [name, value] of Object.entries({ firstMs, maxMs, maxAttempts })) {
     if (value === undefined || value > 0) continue;
@@ -73,7 +82,7 @@ export function checkReconnect({ firstMs, maxMs, maxAttempts }: ReconnectOptions
 /**
  * The JSON text of a value; `undefined` for `undefined`.
  *
- * @throws {EngineError} `serialization_error` for what JSON cannot hold: a BigInt, a cycle, a
+ * @throws {EngineError} `serialization_error` for what JSON cannot represent: a BigInt, a cycle, a
  * function, a symbol.
  */
 export function toJson(what: string, value: unknown): string | undefined {
@@ -100,7 +109,7 @@ function showUrl(url: unknown): string {
   return show(typeof url === "string" ? withoutSecrets(url) : url);
 }
 
-/** A value as a person would recognise it, short. */
+/** A short description of a value for the message of an error. */
 function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.slice(0, 100));
   if (typeof value === "function") return "a function";

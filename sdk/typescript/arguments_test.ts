@@ -21,49 +21,49 @@ Deno.test("readUrl() turns HTTP addresses into WebSocket ones and keeps the quer
 });
 
 for (const url of ["", "here", "localhost:49134", "ftp://localhost", "file:///tmp", 5, null, {}]) {
-  Deno.test(`readUrl() refuses ${JSON.stringify(url)}`, () => {
+  Deno.test(`readUrl() rejects ${JSON.stringify(url)}`, () => {
     assert.throws(() => readUrl(url), INVALID);
   });
 }
 
 for (const id of ["", undefined, null, 7, {}, () => {}, "x".repeat(ID_CHARS_MAX + 1)]) {
-  Deno.test(`checkId() refuses ${String(id).slice(0, 20) || "an empty id"}`, () => {
+  Deno.test(`checkId() rejects ${String(id).slice(0, 20) || "an empty id"}`, () => {
     assert.throws(() => checkId("function_id", id, "math::add"), INVALID);
   });
 }
 
-Deno.test("checkId() names what is wrong and what fits", () => {
+Deno.test("checkId() reports the expected and the received value", () => {
   const message = "function_id must be text such as math::add, got an object";
 
   assert.throws(() => checkId("function_id", {}, "math::add"), { message });
 });
 
 for (const timeout of [0, -1, 1.5, NaN, Infinity, "5", null, TIMEOUT_MS_MAX + 1]) {
-  Deno.test(`checkTimeout() refuses ${JSON.stringify(timeout)} of type ${typeof timeout}`, () => {
+  Deno.test(`checkTimeout() rejects ${JSON.stringify(timeout)} of type ${typeof timeout}`, () => {
     assert.throws(() => checkTimeout("timeout_ms", timeout), INVALID);
   });
 }
 
-Deno.test("checkTimeout() takes whole milliseconds up to the bound", () => {
+Deno.test("checkTimeout() accepts whole milliseconds up to the limit", () => {
   checkTimeout("timeout_ms", 1);
   checkTimeout("timeout_ms", TIMEOUT_MS_MAX);
 });
 
-Deno.test("checkNamespace() takes text or nothing", () => {
+Deno.test("checkNamespace() accepts text or undefined", () => {
   checkNamespace(undefined);
   checkNamespace("billing");
 
   for (const namespace of ["", 5, null]) assert.throws(() => checkNamespace(namespace), INVALID);
 });
 
-Deno.test("checkCallable() refuses what cannot be called", () => {
+Deno.test("checkCallable() rejects what is not a function", () => {
   const message = "The handler of a::b must be a function, got a list";
 
   assert.throws(() => checkCallable("The handler of a::b", []), { ...INVALID, message });
   checkCallable("The handler of a::b", () => {});
 });
 
-Deno.test("checkReconnect() refuses numbers that make no sense", () => {
+Deno.test("checkReconnect() rejects numbers that are not positive", () => {
   checkReconnect({});
   checkReconnect({ firstMs: 1, maxMs: 10, maxAttempts: Infinity });
 
@@ -72,13 +72,13 @@ Deno.test("checkReconnect() refuses numbers that make no sense", () => {
   }
 });
 
-Deno.test("toJson() writes values as JSON does, and nothing for undefined", () => {
+Deno.test("toJson() encodes values as JSON, and undefined as undefined", () => {
   assert.equal(toJson("The payload", { a: [1, null] }), '{"a":[1,null]}');
   assert.equal(toJson("The payload", null), "null");
   assert.equal(toJson("The payload", undefined), undefined);
 });
 
-Deno.test("toJson() says what JSON cannot hold", () => {
+Deno.test("toJson() rejects values that JSON cannot represent", () => {
   const cycle: Record<string, unknown> = {};
   cycle.self = cycle;
 
@@ -90,7 +90,7 @@ Deno.test("toJson() says what JSON cannot hold", () => {
   }
 });
 
-Deno.test("an address is shown without what may be a token or a password", () => {
+Deno.test("withoutSecrets() and error messages hide tokens and passwords", () => {
   assert.equal(withoutSecrets("ws://me:s3cret@host:1/a?token=s3cret#x"), "ws://host:1/a");
   for (const url of ["ftp://host/?token=s3cret", "ws//me:s3cret@host", "://:s3cret@host?s3cret"]) {
     assert.throws(() => readUrl(url), (error: Error) => !error.message.includes("s3cret"));

@@ -1,10 +1,10 @@
 /**
- * The two frames of a call as they nearly always look: written and read without going through an
- * object, since that took longer than the payload.
+ * The frames of calls and results in their usual form, written and parsed as text, and the ids of
+ * calls: an object per frame would cost more than the payload.
  *
- * Key order is a hint only (PROTOCOL 1.8): {@linkcode readResult} takes exactly the form in which
- * our engine and SDKs write results, and says `undefined` to all else, which the codec then reads.
- * For what it takes, both come to the same.
+ * Receivers must not rely on the order of keys (PROTOCOL 1.8): {@linkcode readResult} accepts
+ * exactly the form in which our engine and SDKs write results and returns `undefined` for any
+ * other, which the codec then decodes. Both have the same outcome.
  *
  * @module
  */
@@ -15,17 +15,17 @@ import type { InvokeFunction, Json } from "./wire/protocol.ts";
 
 /** The parts of a call's frame that are known when the call is made. */
 export interface CallParts {
-  /** The function's id, as JSON text. */
+  /** Id of the function, as JSON text. */
   readonly function_id: string;
-  /** `namespace` and `action`, each behind a comma. */
+  /** `namespace` and `action`, each after a comma. */
   readonly target: string;
-  /** `metadata` and `data`, and the end of the frame. */
+  /** `metadata`, `data` and the end of the frame. */
   readonly tail: string;
 }
 
-/** What is known of a call only when its frame leaves. */
+/** The fields of a call that are known when its frame is sent. */
 export interface CallDetails {
-  /** Left out: nobody waits for a result. */
+  /** Undefined for a call without a result. */
   readonly invocation_id: string | undefined;
   readonly timeout_ms: number | undefined;
   readonly traceparent: string | undefined;
@@ -33,9 +33,10 @@ export interface CallDetails {
 }
 
 /**
- * Writes what user code handed over, at once: what it does to its objects later is its own affair.
+ * Encodes what user code passed. Done when the call is made, so that later changes to the objects
+ * have no effect.
  *
- * @throws {EngineError} `serialization_error` for what JSON cannot hold.
+ * @throws {EngineError} `serialization_error` for what JSON cannot represent.
  */
 export function writeParts(request: CallRequest<unknown>): CallParts {
   const { function_id, namespace, action, payload, metadata } = request;
@@ -46,7 +47,7 @@ export function writeParts(request: CallRequest<unknown>): CallParts {
   return { function_id: JSON.stringify(function_id), target, tail: `${more}${data}}` };
 }
 
-/** The whole frame, in canonical order; the id is one of our own, in need of no escapes. */
+/** The frame of a call in canonical order. The invocation id needs no escapes. */
 export function writeCall(parts: CallParts, details: CallDetails): string {
   const { invocation_id, timeout_ms, traceparent, baggage } = details;
   let head = '{"type":"invokefunction",';
@@ -58,7 +59,13 @@ export function writeCall(parts: CallParts, details: CallDetails): string {
   return head + parts.tail;
 }
 
-/** The frame that ends a call well; `result` is its JSON text, `undefined` for nothing. */
+/** A field after a comma; empty for `undefined`. */
+function field(name: string, what: string, value: unknown): string {
+  const text = toJson(what, value);
+  return text === undefined ? "" : `,"${name}":${text}`;
+}
+
+/** The frame of a result; `result` is its JSON text, `undefined` if there is none. */
 export function writeResult(call: InvokeFunction, result: string | undefined): string {
   const { invocation_id = "", function_id, traceparent, baggage } = call;
   let frame = `{"type":"invocationresult","invocation_id":${JSON.stringify(invocation_id)},` +
@@ -68,17 +75,17 @@ export function writeResult(call: InvokeFunction, result: string | undefined): s
   return result === undefined ? `${frame}}` : `${frame},"result":${result}}`;
 }
 
-/** A value that was read; `undefined` in it is a call that returned nothing. */
+/** A parsed result; `value` is `undefined` if the function returned nothing. */
 export interface ReadResult {
   readonly value: Json | undefined;
 }
 
 const TRACEPARENT = ',"traceparent":"';
 const RESULT = ',"result":';
-/** Version, trace, span and flags with their quote; anything longer is the codec's. */
+/** Version, trace, span, flags and a quote; the codec decodes longer ones. */
 const TRACE_TEXT = /[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"/y;
 
-/** The result in a frame of which all up to `at`, the end of the function's id, has been read. */
+/** The result in a frame that has been parsed up to `at`, the end of the function's id. */
 export function readResult(frame: string, at: number): ReadResult | undefined {
   if (frame.charCodeAt(frame.length - 1) !== 0x7d) return undefined;
   if (frame.startsWith(TRACEPARENT, at)) {
@@ -92,30 +99,29 @@ export function readResult(frame: string, at: number): ReadResult | undefined {
     const value: Json = JSON.parse(frame.slice(at + RESULT.length, -1));
     return { value: value ?? undefined };
   } catch {
-    return undefined; // More than a result is there, or less than JSON: the codec tells.
+    return undefined; // More fields, or invalid JSON: left to the codec.
   }
 }
 
-/** A field behind a comma; nothing for `undefined`. */
-function field(name: string, what: string, value: unknown): string {
-  const text = toJson(what, value);
-  return text === undefined ? "" : `,"${name}":${text}`;
-}
-
-/** Length of the part of a UUID that counts. */
+/** Number of hexadecimal digits at the end of an id that count the calls. */
 const COUNT_CHARS = 12;
 
-/** Makes ids in the shape of a UUID and reads them again. */
+/**
+ * The invocation ids of one worker: UUIDs with a random start and a counter at the end.
+ *
+ * A random id per call would cost more than the rest of the call; and the counter finds the call
+ * without hashing the id.
+ */
 export class CallIds {
-  /** What all ids of this worker start with. */
+  /** The start of all ids of this worker. */
   readonly start: string = newId().slice(0, -COUNT_CHARS);
 
-  /** The id of a call, by its count from 1 on. */
+  /** The id of a call; `count` starts at 1. */
   text(count: number): string {
     return this.start + count.toString(16).padStart(COUNT_CHARS, "0");
   }
 
-  /** The count in an id; `undefined` for an id that this worker did not make. */
+  /** The counter in an id; `undefined` for an id of another worker. */
   count(id: string): number | undefined {
     if (id.length !== this.start.length + COUNT_CHARS || !id.startsWith(this.start)) {
       return undefined;
@@ -124,7 +130,7 @@ export class CallIds {
   }
 }
 
-/** The count whose digits stand at `at`; `undefined` when something else does. */
+/** The counter whose digits start at `at`; `undefined` if they are not hexadecimal digits. */
 export function countAt(text: string, at: number): number | undefined {
   let count = 0;
   for (let i = at; i < at + COUNT_CHARS; i++) {
@@ -136,7 +142,7 @@ export function countAt(text: string, at: number): number | undefined {
   return count;
 }
 
-/** Where the digits that start at `at` end. */
+/** The end of the counter whose digits start at `at`. */
 export function countEnd(at: number): number {
   return at + COUNT_CHARS;
 }

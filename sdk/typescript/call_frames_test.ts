@@ -10,7 +10,7 @@ const TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const START = '{"type":"invocationresult","invocation_id":"1","function_id":"a::b"';
 const ODD_TEXTS = ["", "a\nb", 'a"b\\', "ä€😀", "\ud800", "\u0000"];
 
-/** Nothing of what a caller may say, all of it, and things between. */
+/** Requests with random combinations of fields. */
 function requests(): CallRequest<unknown>[] {
   const random = new Random(7);
   const maybe = <Value>(value: Value): Value | undefined => random.once(2) ? value : undefined;
@@ -27,7 +27,7 @@ function requests(): CallRequest<unknown>[] {
   });
 }
 
-Deno.test("writeCall() says what encodeMessage() says, whatever the call is", () => {
+Deno.test("writeCall() equals encodeMessage() for random calls", () => {
   const random = new Random(8);
   for (const request of requests()) {
     const invocation_id = random.once(3) ? undefined : "0af7651916cd43dd";
@@ -47,7 +47,7 @@ Deno.test("writeCall() says what encodeMessage() says, whatever the call is", ()
   }
 });
 
-Deno.test("writeCall() puts kind and ids first, and the payload last", () => {
+Deno.test("writeCall() writes type and ids first, and the payload last", () => {
   const parts = writeParts({ function_id: "a::b", payload: { n: 1 }, metadata: 2 });
 
   const text = writeCall(parts, {
@@ -64,7 +64,7 @@ Deno.test("writeCall() puts kind and ids first, and the payload last", () => {
   );
 });
 
-Deno.test("writeParts() refuses what JSON cannot hold, and says where", () => {
+Deno.test("writeParts() rejects values that JSON cannot represent and names the field", () => {
   const refused = (more: Partial<CallRequest<unknown>>) => () =>
     writeParts({ function_id: "a::b", ...more });
 
@@ -74,7 +74,7 @@ Deno.test("writeParts() refuses what JSON cannot hold, and says where", () => {
   });
 });
 
-Deno.test("writeResult() says what encodeMessage() says, whatever was called", () => {
+Deno.test("writeResult() equals encodeMessage() for odd texts", () => {
   for (const odd of ODD_TEXTS) {
     for (const trace of [{}, { traceparent: odd, baggage: odd }]) {
       for (const result of [undefined, null, { odd }]) {
@@ -89,7 +89,7 @@ Deno.test("writeResult() says what encodeMessage() says, whatever was called", (
   }
 });
 
-Deno.test("readResult() reads results as the engine writes them", () => {
+Deno.test("readResult() parses results as the engine writes them", () => {
   const read = (rest: string) => readResult(START + rest, START.length);
 
   assert.deepEqual(read(',"result":{"n":[1]}}'), { value: { n: [1] } });
@@ -99,7 +99,7 @@ Deno.test("readResult() reads results as the engine writes them", () => {
   assert.deepEqual(read(',"result":null}'), { value: undefined });
 });
 
-Deno.test("readResult() leaves all else to the codec", () => {
+Deno.test("readResult() returns undefined for other frames", () => {
   const others = [
     "",
     " }",
@@ -121,7 +121,7 @@ Deno.test("readResult() leaves all else to the codec", () => {
   }
 });
 
-Deno.test("readResult() and the codec never disagree, whatever is done to a frame", () => {
+Deno.test("readResult() equals the codec for frames with random changes", () => {
   const whole = `${START},"traceparent":"${TRACEPARENT}","result":{"a":[1,"}",null],"b":"\\"x"}}`;
   const junk = [
     "",
@@ -157,7 +157,7 @@ Deno.test("readResult() and the codec never disagree, whatever is done to a fram
 
 const COUNTS = [1, 9, 10, 255, 256, 2 ** 31, 2 ** 32 + 7, 2 ** 48 - 1];
 
-Deno.test("CallIds.text() is a UUID by its shape, and count() reads it again", () => {
+Deno.test("CallIds.text() has the form of a UUID, and count() reads it", () => {
   const ids = new CallIds();
 
   for (const count of COUNTS) {
@@ -166,14 +166,14 @@ Deno.test("CallIds.text() is a UUID by its shape, and count() reads it again", (
   }
 });
 
-Deno.test("two workers make no id that is alike", () => {
+Deno.test("the ids of two workers differ", () => {
   const [one, other] = [new CallIds(), new CallIds()];
 
   assert.notEqual(one.start, other.start);
   assert.equal(other.count(one.text(1)), undefined);
 });
 
-Deno.test("CallIds.count() knows no id that is longer, shorter or has other digits", () => {
+Deno.test("CallIds.count() returns undefined for ids of other lengths or with other digits", () => {
   const ids = new CallIds();
   const id = ids.text(26);
 
@@ -185,7 +185,7 @@ Deno.test("CallIds.count() knows no id that is longer, shorter or has other digi
   }
 });
 
-Deno.test("countAt() reads no count where the text ends", () => {
+Deno.test("countAt() returns undefined at the end of the text", () => {
   assert.equal(countAt("00000000000a", 0), 10);
   assert.equal(countAt("00000000000a", 1), undefined);
   assert.equal(countAt("", 0), undefined);

@@ -1,9 +1,9 @@
 /**
- * Calls this worker makes: checked, written, sent or queued, and ended exactly once.
+ * The calls that a worker makes: checks, sends or queues them, and settles each exactly once.
  *
- * A call goes out at once when the line is open, else it waits in a bounded queue while its time
- * runs. Calls that had left when the line dropped fail at once: the engine has ended them, and
- * whether their handler ran is not known, so nothing is ever sent twice.
+ * A call is sent at once if the connection is open; otherwise it is queued until its deadline. When
+ * the connection is lost, calls that were sent fail at once: whether their handler ran is unknown,
+ * so no call is ever sent twice.
  *
  * @module
  */
@@ -17,81 +17,84 @@ import {
   writeCall,
   writeParts,
 } from "./call_frames.ts";
-import type { CallScope, CallScopes } from "./trace_context.ts";
-import type { WorkerClock } from "./platform.ts";
-import type { Line } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 import type { CallRequest } from "./options.ts";
-import { type OpenCall, timeoutError, Waiting } from "./pending_calls.ts";
+import { type PendingCall, PendingCalls, timeoutError } from "./pending_calls.ts";
+import type { WorkerClock } from "./platform.ts";
+import type { CallScope, CallScopes } from "./trace_context.ts";
 import { encodeMessage } from "./wire/codec.ts";
 import { EngineError, errorBody, InvocationError, thrownText } from "./wire/errors.ts";
-import { OFFLINE_QUEUE_BYTES_MAX } from "./wire/limits.ts";
 import type { ErrorBody, InvocationProgress, InvocationResult, Json } from "./wire/protocol.ts";
 
-/** What outbound calls need. */
+/** What {@linkcode OutboundCalls} work with. */
 export interface OutboundSetup {
   readonly clock: WorkerClock;
   readonly scopes: CallScopes;
-  /** Time-out of calls that name none. */
+  /** Timeout of calls that name none. */
   readonly timeoutMs: number;
-  /** The line, if one is open. */
-  line(): Line | undefined;
-  /** Hears of failures in user code that nobody else hears of. */
+  /** The open connection, if there is one. */
+  connection(): Connection | undefined;
+  /** Receives errors in user code that fail no call. */
   report(error: EngineError): void;
 }
 
-/** What stands between the two ids of a result. */
+/** The text between the two ids of a result. */
 const FUNCTION_ID = '","function_id":';
-/** Room that the envelope of a queued frame is counted with. */
+/** Size of the envelope of a queued frame, as it is counted. */
 const ENVELOPE_BYTES = 200;
+/** Most bytes of calls that are queued while there is no connection. */
+const OFFLINE_QUEUE_BYTES_MAX = 64 * 1024 * 1024;
 
-/** The calls of one worker. */
+/** The calls that one worker makes. */
 export class OutboundCalls {
   readonly #setup: OutboundSetup;
-  readonly #waiting: Waiting;
+  readonly #pending: PendingCalls;
   readonly #queue = new OfflineQueue(OFFLINE_QUEUE_BYTES_MAX);
   readonly #ids = new CallIds();
-  /** How every result for this worker starts when the engine writes it. */
+  /** The start of the frames of results, as the engine writes them. */
   readonly #resultStart = `{"type":"invocationresult","invocation_id":"${this.#ids.start}`;
   #calls = 0;
   #engineCancels = false;
   #ended: ErrorBody | undefined;
 
-  /** Stores. */
   constructor(setup: OutboundSetup) {
     this.#setup = setup;
-    this.#waiting = new Waiting(setup.clock, (call) => this.#withdraw(call, "timeout"));
+    this.#pending = new PendingCalls(setup.clock, (call) => this.#withdraw(call, "timeout"));
   }
 
-  /** Calls that have no result yet. */
+  /** Number of calls without a result. */
   get size(): number {
-    return this.#waiting.size;
+    return this.#pending.size;
   }
 
-  /** Makes a call; see `Worker.trigger()` for how it ends. */
+  /** Makes a call; `Worker.trigger()` documents the outcomes. */
   call(request: CallRequest<unknown>): Promise<Json | undefined> {
     return new Promise((resolve, reject) => this.#start(request, resolve, reject));
   }
 
-  /** What the engine can do, as it says at the start of every line. */
+  /** Sets the capabilities of the engine, which it sends on each connection. */
   useCapabilities(capabilities: readonly string[]): void {
     this.#engineCancels = capabilities.includes("cancel");
-    this.#waiting.engineEndsCalls = capabilities.includes("timeout");
+    this.#pending.engineEndsCalls = capabilities.includes("timeout");
   }
 
-  /** A result came; one that nobody waits for is ignored. */
+  /** Settles the call of a result; ignored if it is not pending. */
   settle({ invocation_id, result, error }: InvocationResult): void {
     const count = this.#ids.count(invocation_id);
     if (count === undefined) return;
-    if (error) this.#waiting.fail(count, error);
-    else this.#waiting.resolve(count, result);
+    if (error) this.#pending.fail(count, error);
+    else this.#pending.resolve(count, result);
   }
 
-  /** Reads a frame if it is the result of a call in the usual form; else says `false`. */
+  /**
+   * Settles a call if the frame is its result in the usual form; otherwise returns `false`, and the
+   * frame has to be decoded.
+   */
   settleFrame(frame: string): boolean {
     if (!frame.startsWith(this.#resultStart)) return false;
     const at = this.#resultStart.length;
     const count = countAt(frame, at);
-    const call = count === undefined ? undefined : this.#waiting.get(count);
+    const call = count === undefined ? undefined : this.#pending.get(count);
     if (!call) return false;
     const named = countEnd(at);
     const id = named + FUNCTION_ID.length;
@@ -100,19 +103,19 @@ export class OutboundCalls {
     if (!isNamed) return false;
     const result = readResult(frame, id + call.quotedFunctionId.length);
     if (!result) return false;
-    this.#waiting.resolve(call.count, result.value);
+    this.#pending.resolve(call.count, result.value);
     return true;
   }
 
-  /** A call ends because its result could not be read. */
+  /** Fails the call whose result is invalid. */
   fail(invocation_id: string, error: ErrorBody): void {
     const count = this.#ids.count(invocation_id);
-    if (count !== undefined) this.#waiting.fail(count, error);
+    if (count !== undefined) this.#pending.fail(count, error);
   }
 
-  /** News of a call came. */
+  /** Passes the progress of a call to its `onProgress`. */
   progress({ invocation_id, data }: InvocationProgress): void {
-    const call = this.#waiting.get(this.#ids.count(invocation_id) ?? 0);
+    const call = this.#pending.get(this.#ids.count(invocation_id) ?? 0);
     try {
       call?.onProgress?.(data);
     } catch (cause) {
@@ -121,26 +124,23 @@ export class OutboundCalls {
     }
   }
 
-  /** A line is open: sends what waited for one. */
-  sendQueued(line: Line): void {
-    for (const frame of this.#queue.takeAll()) {
-      const text = frame.write();
-      if (text !== undefined) line.send(text);
-    }
+  /** Sends the queued calls on a new connection. */
+  sendQueued(connection: Connection): void {
+    for (const frame of this.#queue.takeAll()) connection.send(frame.write());
   }
 
-  /** The line is lost: what was sent on it will not be answered. */
-  lost(): void {
+  /** Fails the calls that were sent on a connection that is lost. */
+  connectionLost(): void {
     this.useCapabilities([]);
-    this.#waiting.failAll(errorBody("invocation_stopped", "Invocation stopped"), "sent");
+    this.#pending.failAll(errorBody("invocation_stopped", "Invocation stopped"), "sent");
   }
 
-  /** No line will come any more: ends all calls, and those made later, with `error`. */
+  /** Fails all calls, and those made later, with `error`: the worker has ended. */
   end(error: ErrorBody): void {
     this.#ended ??= error;
     this.#queue.takeAll();
-    this.#waiting.failAll(error, "all");
-    this.#waiting.stop();
+    this.#pending.failAll(error, "all");
+    this.#pending.stop();
   }
 
   #start(
@@ -161,11 +161,11 @@ export class OutboundCalls {
     }
     const now = this.#setup.clock.now();
     const timeoutMs = shorten(own, scope, now, function_id);
-    if (signal?.aborted) throw cancelled(function_id);
+    if (signal?.aborted) throw new InvocationError(cancelled(), function_id);
 
     const count = ++this.#calls;
     const aborted = signal && ((): void => this.#aborted(count, signal));
-    const call: OpenCall = {
+    const call: PendingCall = {
       count,
       invocation_id: this.#ids.text(count),
       function_id,
@@ -180,48 +180,49 @@ export class OutboundCalls {
       aborted,
     };
     this.#send({ request, parts, scope }, call);
-    this.#waiting.add(call);
+    this.#pending.add(call);
     if (aborted) signal.addEventListener("abort", aborted, { once: true });
   }
 
-  /** Sends a frame, or queues it to be written when a line is open. */
-  #send(frame: UnsentCall, call?: OpenCall): void {
-    const line = this.#setup.line();
-    if (line) {
+  /** Sends a frame, or queues it until there is a connection. */
+  #send(frame: UnsentCall, call?: PendingCall): void {
+    const connection = this.#setup.connection();
+    if (connection) {
       if (call) call.sent = true;
-      line.send(write(frame, call, call?.timeoutMs));
+      connection.send(write(frame, call, call?.timeoutMs));
       return;
     }
-    const late = (): string => {
+    const writeLater = (): string => {
       if (!call) return write(frame, undefined, undefined);
       call.sent = true;
       const left = Math.floor(call.deadline - this.#setup.clock.now());
       return write(frame, call, Math.max(1, left));
     };
     const bytes = ENVELOPE_BYTES + frame.parts.tail.length;
-    if (this.#queue.add({ invocation_id: call?.invocation_id, bytes, write: late })) return;
+    if (this.#queue.add({ invocation_id: call?.invocation_id, bytes, write: writeLater })) return;
     const message = `The engine cannot be reached and ${this.#queue.bytes} bytes wait already`;
     throw new InvocationError(errorBody("overloaded", message), frame.request.function_id);
   }
 
-  /** The caller's signal says that it does not wait any more. */
+  /** Cancels a call whose signal was aborted. */
   #aborted(count: number, { reason }: NonNullable<CallRequest["signal"]>): void {
-    const call = this.#waiting.get(count);
+    const call = this.#pending.get(count);
     if (!call) return;
-    this.#waiting.fail(count, errorBody("cancelled", "Invocation cancelled"));
+    this.#pending.fail(count, cancelled());
     this.#withdraw(call, thrownText(reason));
   }
 
-  /** Nobody waits for the call any more: takes it back from the queue, or from the engine. */
-  #withdraw({ invocation_id, sent }: OpenCall, reason: string): void {
+  /** Removes a call that has ended from the queue, or cancels it at the engine. */
+  #withdraw({ invocation_id, sent }: PendingCall, reason: string): void {
     if (!sent) this.#queue.remove(invocation_id);
     else if (this.#engineCancels) {
-      this.#setup.line()?.send(encodeMessage({ type: "cancelinvocation", invocation_id, reason }));
+      const frame = encodeMessage({ type: "cancelinvocation", invocation_id, reason });
+      this.#setup.connection()?.send(frame);
     }
   }
 }
 
-/** A call whose frame has not been written. */
+/** A call whose frame is written when it is sent. */
 interface UnsentCall {
   readonly request: CallRequest<unknown>;
   readonly parts: CallParts;
@@ -230,7 +231,7 @@ interface UnsentCall {
 
 function write(
   { request, parts, scope }: UnsentCall,
-  call: OpenCall | undefined,
+  call: PendingCall | undefined,
   timeout_ms: number | undefined,
 ): string {
   const { traceparent = scope?.traceparent, baggage = scope?.baggage } = request;
@@ -238,7 +239,7 @@ function write(
   return writeCall(parts, { invocation_id, timeout_ms, traceparent, baggage });
 }
 
-/** The smaller of the call's own time and what is left of the handler's that makes it. */
+/** The timeout of a call, at most what is left of that of the handler which makes it. */
 function shorten(
   own: number,
   scope: CallScope | undefined,
@@ -259,37 +260,40 @@ function checkRequest(request: CallRequest<unknown>, timeoutMs: number): void {
   if (request.action?.type === "enqueue") checkId("queue", request.action.queue, '"mail"');
 }
 
-function cancelled(function_id: string): InvocationError {
-  return new InvocationError(errorBody("cancelled", "Invocation cancelled"), function_id);
+function cancelled(): ErrorBody {
+  return errorBody("cancelled", "Invocation cancelled");
 }
 
-/** A frame that waits. */
+/** A frame in an {@linkcode OfflineQueue}. */
 export interface QueuedFrame {
-  /** Names a call, so that it can be taken out; `undefined` for frames nobody waits for. */
+  /** Id of a call, by which it can be removed; `undefined` for calls without a result. */
   readonly invocation_id: string | undefined;
-  /** What it counts for. */
+  /** Its size, as it is counted. */
   readonly bytes: number;
-  /** The frame as it is to leave now; `undefined` for not at all. */
-  write(): string | undefined;
+  /** Writes the frame when it is sent. */
+  write(): string;
 }
 
-/** The frames of one worker that wait for a line. */
+/**
+ * Frames that wait for a connection, in order and limited in bytes.
+ *
+ * A frame is written when it is sent, since it contains the remaining time of its call.
+ */
 export class OfflineQueue {
   readonly #frames = new Map<string | symbol, QueuedFrame>();
   readonly #bytesMax: number;
   #bytes = 0;
 
-  /** Holds at most `bytesMax`. */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
-  /** Bytes that wait. */
+  /** Total size of the frames. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Puts a frame at the end; `false` when there is no room. */
+  /** Adds a frame; `false` if the limit is reached. */
   add(frame: QueuedFrame): boolean {
     if (this.#bytes + frame.bytes > this.#bytesMax) return false;
     this.#frames.set(frame.invocation_id ?? Symbol(), frame);
@@ -297,7 +301,7 @@ export class OfflineQueue {
     return true;
   }
 
-  /** Takes a call out again. */
+  /** Removes the frame of a call. */
   remove(invocation_id: string): void {
     const frame = this.#frames.get(invocation_id);
     if (!frame) return;
@@ -305,7 +309,7 @@ export class OfflineQueue {
     this.#bytes -= frame.bytes;
   }
 
-  /** Hands over all frames in order and holds none any more. */
+  /** Removes all frames and returns them in order. */
   takeAll(): QueuedFrame[] {
     const frames = [...this.#frames.values()];
     this.#frames.clear();

@@ -1,28 +1,29 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { CallScopes } from "./trace_context.ts";
 import { OfflineQueue, OutboundCalls } from "./calls.ts";
 import { TriggerAction } from "./options.ts";
+import { CallScopes } from "./trace_context.ts";
 import type { EngineError } from "./wire/errors.ts";
-import { OFFLINE_QUEUE_BYTES_MAX } from "./wire/limits.ts";
 import type { Json } from "./wire/protocol.ts";
+
+const QUEUE_BYTES_MAX = 64 * 1024 * 1024;
 
 function setup() {
   const clock = new FakeClock();
   const scopes = new CallScopes();
   const reports: EngineError[] = [];
   const texts: string[] = [];
-  const line = { isOpen: true, send: (text: string) => void texts.push(text) };
+  const connection = { isOpen: true, send: (text: string) => void texts.push(text) };
   const state = { online: true };
   const calls = new OutboundCalls({
     clock,
     scopes,
     timeoutMs: 30_000,
-    line: () => state.online ? line : undefined,
+    connection: () => state.online ? connection : undefined,
     report: (error) => reports.push(error),
   });
   const take = (): Record<string, Json>[] => texts.splice(0).map((text) => JSON.parse(text));
-  return { calls, clock, line, reports, scopes, state, take, texts };
+  return { calls, clock, connection, reports, scopes, state, take, texts };
 }
 
 const ADD = { function_id: "math::add", payload: { a: 2, b: 3 } };
@@ -54,7 +55,7 @@ Deno.test("OutboundCalls.call() sends a canonical frame and resolves with the re
   assert.equal(calls.size, 0);
 });
 
-Deno.test("OutboundCalls.call() leaves data out for an undefined payload", async () => {
+Deno.test("OutboundCalls.call() omits data for an undefined payload", async () => {
   const { calls, take } = setup();
 
   const call = calls.call({ function_id: "a::b" });
@@ -65,7 +66,7 @@ Deno.test("OutboundCalls.call() leaves data out for an undefined payload", async
   assert.equal(await call, undefined);
 });
 
-Deno.test("a void call has no id, resolves at once and is never waited for", async () => {
+Deno.test("a void call has no id and resolves at once", async () => {
   const { calls, take } = setup();
 
   assert.equal(await calls.call({ ...ADD, action: TriggerAction.Void() }), undefined);
@@ -79,7 +80,7 @@ Deno.test("a void call has no id, resolves at once and is never waited for", asy
   assert.equal(calls.size, 0);
 });
 
-Deno.test("an enqueue waits for its receipt", async () => {
+Deno.test("an enqueued call resolves with its receipt", async () => {
   const { calls, take } = setup();
 
   const call = calls.call({ ...ADD, action: TriggerAction.Enqueue({ queue: "mail" }) });
@@ -90,7 +91,7 @@ Deno.test("an enqueue waits for its receipt", async () => {
   assert.deepEqual(await call, { messageReceiptId: "r" });
 });
 
-Deno.test("a call fails with the error that came back", async () => {
+Deno.test("a call fails with the error of its result", async () => {
   const { calls, take } = setup();
   const call = calls.call(ADD);
   const id = take()[0]!.invocation_id as string;
@@ -109,7 +110,7 @@ Deno.test("a call fails with the error that came back", async () => {
   });
 });
 
-Deno.test("a call ends at its time-out and is taken back from the engine", async () => {
+Deno.test("a call fails at its timeout and is cancelled at the engine", async () => {
   const { calls, clock, take } = setup();
   calls.useCapabilities(["cancel"]);
   const call = calls.call({ ...ADD, timeoutMs: 100 });
@@ -124,7 +125,7 @@ Deno.test("a call ends at its time-out and is taken back from the engine", async
   assert.deepEqual(take(), [{ type: "cancelinvocation", invocation_id: id, reason: "timeout" }]);
 });
 
-Deno.test("a call that names its trace and baggage keeps them, also inside a handler", () => {
+Deno.test("a call keeps its own traceparent and baggage inside a handler", () => {
   const { calls, scopes, take } = setup();
   const scope = { deadline: undefined, traceparent: "t", baggage: "b" };
 
@@ -140,7 +141,7 @@ Deno.test("a call that names its trace and baggage keeps them, also inside a han
   calls.end({ code: "SHUTDOWN", message: "over" });
 });
 
-Deno.test("a call made inside a handler gets no more time than the handler has left", async () => {
+Deno.test("the timeout of a call inside a handler is at most what is left of that of the handler", async () => {
   const { calls, clock, scopes, take } = setup();
   const scope = { deadline: 1_000, traceparent: "t", baggage: "b" };
   clock.tick(400);
@@ -160,8 +161,8 @@ Deno.test("a call made inside a handler gets no more time than the handler has l
   assert.deepEqual(take(), []);
 });
 
-Deno.test("calls wait for a line with their time running, in order", async () => {
-  const { calls, clock, line, state, take } = setup();
+Deno.test("queued calls are sent in order, with their remaining time", async () => {
+  const { calls, clock, connection, state, take } = setup();
   state.online = false;
   const first = calls.call({ ...ADD, timeout_ms: 1_000 });
   await calls.call({ function_id: "a::void", action: TriggerAction.Void() });
@@ -171,7 +172,7 @@ Deno.test("calls wait for a line with their time running, in order", async () =>
   assert.deepEqual(take(), []);
 
   state.online = true;
-  calls.sendQueued(line);
+  calls.sendQueued(connection);
 
   const frames = take();
   assert.deepEqual(frames.map(({ function_id }) => function_id), ["math::add", "a::void"]);
@@ -180,8 +181,8 @@ Deno.test("calls wait for a line with their time running, in order", async () =>
   assert.equal(await first, 1);
 });
 
-Deno.test("a queued call is written as it was when it was made", () => {
-  const { calls, line, scopes, state, take } = setup();
+Deno.test("a queued call has the payload and trace of the time it was made", () => {
+  const { calls, connection, scopes, state, take } = setup();
   const payload = { n: 1 };
   state.online = false;
   scopes.run({ deadline: undefined, traceparent: "t", baggage: undefined }, () => {
@@ -189,24 +190,24 @@ Deno.test("a queued call is written as it was when it was made", () => {
   });
   payload.n = 2;
 
-  calls.sendQueued(line);
+  calls.sendQueued(connection);
 
   const [frame] = take();
   assert.deepEqual([frame!.data, frame!.traceparent], [{ n: 1 }, "t"]);
 });
 
-Deno.test("calls that had left fail when the line is lost, queued ones do not", async () => {
-  const { calls, line, state, take } = setup();
+Deno.test("calls that were sent fail when the connection is lost, queued ones do not", async () => {
+  const { calls, connection, state, take } = setup();
   const sent = calls.call(ADD);
   take();
   state.online = false;
   const queued = calls.call(ADD);
 
-  calls.lost();
+  calls.connectionLost();
 
   await assert.rejects(sent, STOPPED);
   state.online = true;
-  calls.sendQueued(line);
+  calls.sendQueued(connection);
   calls.settle(result(take()[0]!.invocation_id, 1));
   assert.equal(await queued, 1);
 });
@@ -214,7 +215,7 @@ Deno.test("calls that had left fail when the line is lost, queued ones do not", 
 Deno.test("a call that does not fit into the queue fails with overloaded", async () => {
   const { calls, state } = setup();
   state.online = false;
-  const payload = "x".repeat(OFFLINE_QUEUE_BYTES_MAX - 1_000);
+  const payload = "x".repeat(QUEUE_BYTES_MAX - 1_000);
   const fits = calls.call({ function_id: "a::b", payload });
 
   const overloaded = { name: "InvocationError", code: "overloaded", retryable: true };
@@ -227,10 +228,10 @@ Deno.test("a call that does not fit into the queue fails with overloaded", async
   await assert.rejects(fits, { code: "SHUTDOWN" });
 });
 
-Deno.test("a time-out makes room in the queue", async () => {
+Deno.test("a timeout removes the call from the queue", async () => {
   const { calls, clock, state } = setup();
   state.online = false;
-  const payload = "x".repeat(OFFLINE_QUEUE_BYTES_MAX - 1_000);
+  const payload = "x".repeat(QUEUE_BYTES_MAX - 1_000);
   for (let i = 0; i < 3; i++) {
     const call = calls.call({ function_id: "a::b", payload, timeout_ms: 10 });
     clock.tick(10);
@@ -238,7 +239,7 @@ Deno.test("a time-out makes room in the queue", async () => {
   }
 });
 
-Deno.test("an abort signal ends the call and tells an engine that can cancel", async () => {
+Deno.test("an abort signal fails the call and cancels it at an engine that can", async () => {
   const { calls, take } = setup();
   calls.useCapabilities(["cancel"]);
   const controller = new AbortController();
@@ -252,7 +253,7 @@ Deno.test("an abort signal ends the call and tells an engine that can cancel", a
   assert.deepEqual(take(), [{ type: "cancelinvocation", invocation_id: id, reason }]);
 });
 
-Deno.test("an abort signal only ends the call where the engine cannot cancel", async () => {
+Deno.test("an abort signal only fails the call at an engine that cannot cancel", async () => {
   const { calls, take } = setup();
   const controller = new AbortController();
   const call = calls.call({ ...ADD, signal: controller.signal });
@@ -264,10 +265,10 @@ Deno.test("an abort signal only ends the call where the engine cannot cancel", a
   assert.deepEqual(take(), []);
 });
 
-Deno.test("what an engine can do is not taken for granted on the next line", async () => {
+Deno.test("the capabilities of the engine are forgotten when the connection is lost", async () => {
   const { calls, take } = setup();
   calls.useCapabilities(["cancel", "timeout"]);
-  calls.lost();
+  calls.connectionLost();
   const controller = new AbortController();
   const call = calls.call({ ...ADD, signal: controller.signal });
   take();
@@ -278,21 +279,21 @@ Deno.test("what an engine can do is not taken for granted on the next line", asy
   assert.deepEqual(take(), []);
 });
 
-Deno.test("a call that was aborted before it left never leaves", async () => {
-  const { calls, line, state, take } = setup();
+Deno.test("a call that was aborted before it was sent is not sent", async () => {
+  const { calls, connection, state, take } = setup();
   await assert.rejects(calls.call({ ...ADD, signal: AbortSignal.abort() }), { code: "cancelled" });
   const controller = new AbortController();
   state.online = false;
   const queued = calls.call({ ...ADD, signal: controller.signal });
 
   controller.abort();
-  calls.sendQueued(line);
+  calls.sendQueued(connection);
 
   await assert.rejects(queued, { code: "cancelled" });
   assert.deepEqual(take(), []);
 });
 
-Deno.test("progress reaches the caller in order; one that throws is reported", async () => {
+Deno.test("progress reaches onProgress in order; its errors are reported", async () => {
   const { calls, reports, take } = setup();
   const seen: Json[] = [];
   const call = calls.call({
@@ -332,14 +333,14 @@ Deno.test("OutboundCalls.end() fails all calls, also later ones, and leaves no t
 const bad: Record<string, Record<string, unknown>> = {
   "no function id": { function_id: undefined },
   "an empty function id": { function_id: "" },
-  "a time-out of 0": { timeout_ms: 0 },
-  "a time-out of text": { timeoutMs: "5" },
+  "a timeout of 0": { timeout_ms: 0 },
+  "a timeout of text": { timeoutMs: "5" },
   "an empty namespace": { namespace: "" },
   "an empty queue": { action: { type: "enqueue", queue: "" } },
-  "no function for progress": { onProgress: 5 },
+  "an onProgress that is not a function": { onProgress: 5 },
 };
 for (const [name, fields] of Object.entries(bad)) {
-  Deno.test(`OutboundCalls.call() refuses ${name}`, async () => {
+  Deno.test(`OutboundCalls.call() rejects ${name}`, async () => {
     const { calls, take } = setup();
 
     const call = calls.call({ ...ADD, ...fields } as typeof ADD);
@@ -350,7 +351,7 @@ for (const [name, fields] of Object.entries(bad)) {
   });
 }
 
-Deno.test("OutboundCalls.call() refuses what JSON cannot hold", async () => {
+Deno.test("OutboundCalls.call() rejects values that JSON cannot represent", async () => {
   const { calls, take } = setup();
 
   for (const fields of [{ payload: 1n }, { metadata: 1n as unknown as Json }]) {
@@ -361,16 +362,16 @@ Deno.test("OutboundCalls.call() refuses what JSON cannot hold", async () => {
   assert.equal(calls.size, 0);
 });
 
-Deno.test("a call that waits for a line says what its objects said when it was made", async () => {
-  const { calls, line, state, take } = setup();
+Deno.test("later changes to payload and metadata do not affect a queued call", async () => {
+  const { calls, connection, state, take } = setup();
   const payload: Record<string, Json> = { a: 1 };
   const metadata: Record<string, Json> = { m: 1 };
   state.online = false;
   const call = calls.call({ function_id: "a::b", payload, metadata });
 
   payload.a = 2;
-  metadata.self = metadata; // JSON cannot hold this; the new line must not trip over it.
-  calls.sendQueued(line);
+  metadata.self = metadata; // JSON cannot represent this.
+  calls.sendQueued(connection);
 
   const [frame] = take();
   assert.deepEqual([frame!.data, frame!.metadata], [{ a: 1 }, { m: 1 }]);
@@ -378,7 +379,7 @@ Deno.test("a call that waits for a line says what its objects said when it was m
   assert.equal(await call, 1);
 });
 
-Deno.test("ids of calls have the shape of a UUID and occur once, also among workers", () => {
+Deno.test("ids of calls are UUIDs and unique, also among workers", () => {
   const [one, other] = [setup(), setup()];
 
   for (const { calls } of [one, one, other]) void calls.call(ADD).catch(() => {});
@@ -391,7 +392,7 @@ Deno.test("ids of calls have the shape of a UUID and occur once, also among work
   other.calls.end({ code: "SHUTDOWN", message: "over" });
 });
 
-Deno.test("settleFrame() takes the usual result of a call of its own, and nothing else", async () => {
+Deno.test("settleFrame() settles results in the usual form and returns false for others", async () => {
   const { calls, take } = setup();
   const call = calls.call(ADD);
   const id = take()[0]!.invocation_id as string;
@@ -421,7 +422,7 @@ function frame(invocation_id: string | undefined, bytes = 10) {
   return { invocation_id, bytes, write: () => `frame ${invocation_id}` };
 }
 
-Deno.test("OfflineQueue.takeAll() gives frames in order and keeps none", () => {
+Deno.test("OfflineQueue.takeAll() removes and returns frames in order", () => {
   const queue = new OfflineQueue(100);
   for (const id of ["a", undefined, "b", undefined]) assert.ok(queue.add(frame(id)));
 
@@ -432,7 +433,7 @@ Deno.test("OfflineQueue.takeAll() gives frames in order and keeps none", () => {
   assert.equal(queue.bytes, 0);
 });
 
-Deno.test("OfflineQueue.add() refuses what does not fit and keeps what is there", () => {
+Deno.test("OfflineQueue.add() rejects a frame above the limit and keeps the others", () => {
   const queue = new OfflineQueue(25);
 
   assert.deepEqual([queue.add(frame("a")), queue.add(frame("b")), queue.add(frame("c"))], [
@@ -444,7 +445,7 @@ Deno.test("OfflineQueue.add() refuses what does not fit and keeps what is there"
   assert.equal(queue.bytes, 25);
 });
 
-Deno.test("OfflineQueue.remove() makes room again, once", () => {
+Deno.test("OfflineQueue.remove() frees the size of a frame, once", () => {
   const queue = new OfflineQueue(20);
   queue.add(frame("a"));
   queue.add(frame("b"));

@@ -1,65 +1,73 @@
 /**
- * A line that comes back: dials, waits and dials again until it is told to stop.
+ * The connection of one worker: connects, and reconnects until it is stopped.
  *
- * It knows nothing of messages. On every new line it lets the worker say what it has to say first
- * (`opened`), and what it receives it hands on together with the line it came on, so that an answer
- * can only leave on the line that asked.
+ * It does not read messages. On each new connection the worker sends its registrations first
+ * (`opened`). A message is delivered together with the connection that it came on, so that its
+ * response is sent on the same connection or not at all.
  *
  * @module
  */
 import { checkCallable } from "./arguments.ts";
-import type { WorkerClock } from "./platform.ts";
 import type { ConnectionState, ReconnectOptions } from "./options.ts";
+import type { WorkerClock } from "./platform.ts";
 import { EngineError, thrownText } from "./wire/errors.ts";
-import { RECONNECT_FIRST_MS, RECONNECT_JITTER, RECONNECT_MAX_MS } from "./wire/limits.ts";
 import type { Dial, DialOptions, Transport, TransportEvents } from "./wire/transport.ts";
 
-/** One line that has opened. Once it is over it takes messages and forgets them. */
-export interface Line {
-  /** Whether it is still there. */
+/** First delay before a worker reconnects. */
+const RECONNECT_FIRST_MS = 1_000;
+/** Longest delay before a worker reconnects. */
+const RECONNECT_MAX_MS = 30_000;
+/** A delay varies at random by this part of it, in both directions. */
+const RECONNECT_JITTER = 0.3;
+
+/** A connection that has opened. When it is closed, messages sent on it are dropped. */
+export interface Connection {
   readonly isOpen: boolean;
-  /** Bytes that were sent and have not left yet, where the line can tell. */
+  /** Bytes that were sent but have not left this process; `undefined` if unknown. */
   readonly queuedBytes?: number | undefined;
-  /** Sends one message: a string is a text frame, bytes a binary one. */
+  /** Sends a message: a string as a text frame, bytes as a binary one. */
   send(message: string | Uint8Array): void;
 }
 
-/** What the line tells its worker. */
-export interface LineEvents {
-  /** A new line is there; what is sent inside goes out before everything else. */
-  opened(line: Line): void;
-  /** A message came. */
-  text(message: string, line: Line): void;
-  /** An open line is over. */
+/** The events of a {@linkcode ReconnectingConnection}. */
+export interface ConnectionEvents {
+  /** A new connection is open; what the listener sends now is sent before anything else. */
+  opened(connection: Connection): void;
+  /** A message arrived. */
+  text(message: string, connection: Connection): void;
+  /** An open connection was lost. */
   lost(): void;
-  /** An attempt failed or an open line was lost; `retryMs` is `undefined` when it was the last. */
+  /**
+   * An attempt to connect failed, or an open connection was lost. `retryMs` is the delay before the
+   * next attempt, `undefined` if there is none.
+   */
   failed(reason: string, retryMs: number | undefined): void;
-  /** The state is another one now. */
+  /** The state has changed. */
   state(state: ConnectionState): void;
 }
 
-/** What a {@linkcode ReconnectingLine} needs. */
-export interface LineSetup {
+/** What a {@linkcode ReconnectingConnection} works with. */
+export interface ConnectionSetup {
   readonly url: string;
   readonly dial: Dial;
   readonly dialOptions: DialOptions;
   readonly clock: WorkerClock;
   readonly reconnect: ReconnectOptions;
-  /** A number from 0 to 1, for the variation of waits. */
+  /** Returns a number from 0 to 1, for the variation of delays. */
   readonly random: () => number;
 }
 
-/** One attempt to open a line, and the line it became. */
-interface Attempt extends Line {
+/** One attempt to connect, and the connection that results from it. */
+interface Attempt extends Connection {
   isOpen: boolean;
   transport: Transport | undefined;
   isOver: boolean;
 }
 
-/** One worker's line to the engine, over any number of connections. */
-export class ReconnectingLine {
-  readonly #setup: LineSetup;
-  readonly #events: LineEvents;
+/** The connection of a worker to the engine, over any number of transports. */
+export class ReconnectingConnection {
+  readonly #setup: ConnectionSetup;
+  readonly #events: ConnectionEvents;
   readonly #ended: Promise<void>;
   #resolveEnded: () => void = () => {};
   #state: ConnectionState = "connecting";
@@ -67,21 +75,19 @@ export class ReconnectingLine {
   #cancelRetry: (() => void) | undefined;
   #failures = 0;
 
-  /** Stores; start() dials. */
-  constructor(setup: LineSetup, events: LineEvents) {
+  constructor(setup: ConnectionSetup, events: ConnectionEvents) {
     this.#setup = setup;
     this.#events = events;
-    // Promise.withResolvers() is not there in Node 20.
+    // Promise.withResolvers() is missing in Node 20.
     this.#ended = new Promise((resolve) => this.#resolveEnded = resolve);
   }
 
-  /** Where it stands. */
   get state(): ConnectionState {
     return this.#state;
   }
 
-  /** The line, if one is open. */
-  get line(): Line | undefined {
+  /** The open connection, if there is one. */
+  get current(): Connection | undefined {
     return this.#attempt?.isOpen ? this.#attempt : undefined;
   }
 
@@ -90,12 +96,12 @@ export class ReconnectingLine {
     return this.#state === "failed" || this.#state === "disconnected";
   }
 
-  /** Dials for the first time. */
+  /** Connects for the first time. */
   start(): void {
     this.#dial();
   }
 
-  /** Ends the line for good; resolves when nothing of it is left. */
+  /** Closes the connection for good; resolves when the transport has closed. */
   stop(state: "failed" | "disconnected"): Promise<void> {
     if (!this.isFinal) this.#moveTo(state);
     this.#cancelRetry?.();
@@ -126,7 +132,7 @@ export class ReconnectingLine {
     this.#attempt = attempt;
     let openedEarly = false;
     const events: TransportEvents = {
-      // A line without a socket may open before dial() has returned it.
+      // A transport without a socket may open before dial() has returned it.
       opened: () => attempt.transport ? this.#opened(attempt) : openedEarly = true,
       text: (message) => this.#text(message, attempt),
       binary: (bytes) => this.#text(new TextDecoder().decode(bytes), attempt),
@@ -174,11 +180,11 @@ export class ReconnectingLine {
       void this.stop("failed");
       return;
     }
-    const steady = Math.min(maxMs, firstMs * 2 ** Math.max(0, this.#failures - 1));
-    const wait = steady * (1 + RECONNECT_JITTER * (2 * this.#setup.random() - 1));
+    const meanMs = Math.min(maxMs, firstMs * 2 ** Math.max(0, this.#failures - 1));
+    const delayMs = meanMs * (1 + RECONNECT_JITTER * (2 * this.#setup.random() - 1));
     this.#moveTo("reconnecting");
-    this.#events.failed(reason, wait);
-    if (!this.isFinal) this.#cancelRetry = this.#setup.clock.after(wait, () => this.#dial());
+    this.#events.failed(reason, delayMs);
+    if (!this.isFinal) this.#cancelRetry = this.#setup.clock.after(delayMs, () => this.#dial());
   }
 
   #moveTo(state: ConnectionState): void {
@@ -188,20 +194,20 @@ export class ReconnectingLine {
   }
 }
 
-/** The listeners of one worker. */
+/** The listeners of one worker for its connection state. */
 export class ConnectionListeners {
   readonly #listeners = new Set<(state: ConnectionState) => void>();
   readonly #report: (error: EngineError) => void;
 
-  /** `report` hears of listeners that fail. */
+  /** `report` receives the errors that listeners throw. */
   constructor(report: (error: EngineError) => void) {
     this.#report = report;
   }
 
   /**
-   * Adds one; call the result to take it out. One that is added twice hears twice.
+   * Adds a listener; the returned function removes it. The same function may be added twice.
    *
-   * @throws {EngineError} `INVALID_ARGUMENTS` when it cannot be called.
+   * @throws {EngineError} `INVALID_ARGUMENTS` if it is not a function.
    */
   add(listener: (state: ConnectionState) => void): () => void {
     checkCallable("The listener", listener);
@@ -210,8 +216,8 @@ export class ConnectionListeners {
     return () => this.#listeners.delete(own);
   }
 
-  /** Tells all; one that fails keeps nobody else from hearing. */
-  tell(state: ConnectionState): void {
+  /** Calls all listeners; an error of one does not affect the others. */
+  notify(state: ConnectionState): void {
     for (const listener of [...this.#listeners]) {
       try {
         listener(state);

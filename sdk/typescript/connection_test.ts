@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
-import { ConnectionListeners, type Line, ReconnectingLine } from "./connection.ts";
+import { type Connection, ConnectionListeners, ReconnectingConnection } from "./connection.ts";
 import type { ReconnectOptions } from "./options.ts";
 import type { EngineError } from "./wire/errors.ts";
 import type { Dial } from "./wire/transport.ts";
@@ -10,8 +10,8 @@ function setup(reconnect: ReconnectOptions = {}, random = 0.5, dial?: Dial) {
   const clock = new FakeClock();
   const fake = new FakeDial();
   const log: string[] = [];
-  const lines: Line[] = [];
-  const line = new ReconnectingLine({
+  const opened: Connection[] = [];
+  const connection = new ReconnectingConnection({
     url: "ws://127.0.0.1:1/",
     dial: dial ?? fake.dial,
     dialOptions: {},
@@ -19,39 +19,39 @@ function setup(reconnect: ReconnectOptions = {}, random = 0.5, dial?: Dial) {
     reconnect,
     random: () => random,
   }, {
-    opened(opened) {
-      lines.push(opened);
+    opened(current) {
+      opened.push(current);
       log.push("opened");
-      opened.send("hello");
+      current.send("hello");
     },
     text: (message) => log.push(`text ${message}`),
     lost: () => log.push("lost"),
     failed: (reason, retryMs) => log.push(`failed ${reason} ${retryMs}`),
     state: (state) => log.push(state),
   });
-  return { clock, fake, line, lines, log };
+  return { clock, fake, connection, opened, log };
 }
 
-function isOpen({ line }: ReconnectingLine): boolean {
-  return line?.isOpen ?? false;
+function isOpen({ current }: ReconnectingConnection): boolean {
+  return current?.isOpen ?? false;
 }
 
-Deno.test("ReconnectingLine says hello before it counts as connected", () => {
-  const { fake, line, log } = setup();
+Deno.test("ReconnectingConnection sends what `opened` sends before its state is connected", () => {
+  const { fake, connection, log } = setup();
 
-  line.start();
-  assert.equal(line.state, "connecting");
-  assert.equal(isOpen(line), false);
+  connection.start();
+  assert.equal(connection.state, "connecting");
+  assert.equal(isOpen(connection), false);
   fake.transport.open();
 
   assert.deepEqual(log, ["opened", "connected"]);
   assert.deepEqual(fake.transport.texts, ["hello"]);
-  assert.ok(isOpen(line));
+  assert.ok(isOpen(connection));
 });
 
-Deno.test("ReconnectingLine waits twice as long with every attempt, up to its bound", () => {
-  const { clock, fake, line } = setup({ firstMs: 1_000, maxMs: 5_000 });
-  line.start();
+Deno.test("ReconnectingConnection doubles its delay with each attempt, up to the longest", () => {
+  const { clock, fake, connection } = setup({ firstMs: 1_000, maxMs: 5_000 });
+  connection.start();
 
   const waits = [1, 2, 3, 4, 5].map(() => {
     fake.transport.drop(1006, "refused");
@@ -65,9 +65,9 @@ Deno.test("ReconnectingLine waits twice as long with every attempt, up to its bo
 });
 
 for (const [random, wait] of [[0, 700], [0.5, 1_000], [1, 1_300]] as const) {
-  Deno.test(`ReconnectingLine waits ${wait} ms when chance says ${random}`, () => {
-    const { clock, fake, line } = setup({}, random);
-    line.start();
+  Deno.test(`ReconnectingConnection waits ${wait} ms if the random number is ${random}`, () => {
+    const { clock, fake, connection } = setup({}, random);
+    connection.start();
 
     fake.transport.drop();
 
@@ -75,9 +75,9 @@ for (const [random, wait] of [[0, 700], [0.5, 1_000], [1, 1_300]] as const) {
   });
 }
 
-Deno.test("ReconnectingLine starts counting anew once a line was open", () => {
-  const { clock, fake, line, log } = setup({ maxAttempts: 3 });
-  line.start();
+Deno.test("ReconnectingConnection resets its count of failures when a connection opens", () => {
+  const { clock, fake, connection, log } = setup({ maxAttempts: 3 });
+  connection.start();
   for (const _ of [1, 2]) {
     fake.transport.drop();
     clock.tick(30_000);
@@ -86,103 +86,103 @@ Deno.test("ReconnectingLine starts counting anew once a line was open", () => {
   fake.transport.open();
   fake.transport.drop(1001, "engine is going down");
 
-  assert.equal(line.state, "reconnecting");
+  assert.equal(connection.state, "reconnecting");
   assert.equal(clock.nextIn, 1_000);
   assert.deepEqual(log.slice(-3), ["lost", "reconnecting", "failed engine is going down 1000"]);
 });
 
 for (const code of [1000, 1001, 1002, 1005, 1006, 1008, 1009, 1011, 1012, 3000, 4999]) {
-  Deno.test(`ReconnectingLine comes back after close code ${code}`, () => {
-    const { clock, fake, line } = setup();
-    line.start();
+  Deno.test(`ReconnectingConnection reconnects after close code ${code}`, () => {
+    const { clock, fake, connection } = setup();
+    connection.start();
     fake.transport.open();
 
     fake.transport.drop(code);
     clock.tick(1_000);
     fake.transport.open();
 
-    assert.equal(line.state, "connected");
+    assert.equal(connection.state, "connected");
     assert.equal(fake.transports.length, 2);
   });
 }
 
-Deno.test("ReconnectingLine gives up after the attempts it was given", () => {
-  const { clock, fake, line, log } = setup({ maxAttempts: 2 });
-  line.start();
+Deno.test("ReconnectingConnection fails after `maxAttempts` attempts", () => {
+  const { clock, fake, connection, log } = setup({ maxAttempts: 2 });
+  connection.start();
 
   fake.transport.drop(1006, "HTTP 401");
   clock.tick(1_000);
   fake.transport.drop(1006, "HTTP 401");
 
-  assert.equal(line.state, "failed");
+  assert.equal(connection.state, "failed");
   assert.equal(clock.waiting, 0);
   assert.deepEqual(log.slice(-2), ["failed HTTP 401 undefined", "failed"]);
 });
 
-Deno.test("ReconnectingLine sends answers on the line that asked, or nowhere", () => {
-  const { clock, fake, line, lines } = setup();
-  line.start();
+Deno.test("ReconnectingConnection sends responses on the connection of the request, or not at all", () => {
+  const { clock, fake, connection, opened } = setup();
+  connection.start();
   fake.transport.open();
   fake.transport.drop();
   clock.tick(1_000);
   fake.transport.open();
 
-  lines[0]!.send("late");
-  lines[1]!.send("in time");
+  opened[0]!.send("late");
+  opened[1]!.send("in time");
 
   assert.deepEqual(fake.transports.map(({ texts }) => texts), [["hello"], ["hello", "in time"]]);
 });
 
-Deno.test("ReconnectingLine.stop() closes the line and resolves when it is closed", async () => {
-  const { clock, fake, line, log } = setup();
-  line.start();
+Deno.test("ReconnectingConnection.stop() closes the transport and resolves when it is closed", async () => {
+  const { clock, fake, connection, log } = setup();
+  connection.start();
   fake.transport.open();
 
-  await line.stop("disconnected");
-  fake.transport.sayText("late");
+  await connection.stop("disconnected");
+  fake.transport.deliverText("late");
 
-  assert.ok(fake.transport.isOver);
-  assert.equal(line.state, "disconnected");
+  assert.ok(fake.transport.isClosed);
+  assert.equal(connection.state, "disconnected");
   assert.equal(clock.waiting, 0);
   assert.deepEqual(log, ["opened", "connected", "disconnected"]);
 });
 
-Deno.test("ReconnectingLine.stop() ends a wait, an attempt, and a second time nothing", async () => {
+Deno.test("ReconnectingConnection.stop() cancels a delay or an attempt, and has no effect the second time", async () => {
   const waiting = setup();
-  waiting.line.start();
+  waiting.connection.start();
   waiting.fake.transport.drop();
-  await waiting.line.stop("disconnected");
+  await waiting.connection.stop("disconnected");
   assert.equal(waiting.clock.waiting, 0);
 
-  const dialling = setup();
-  dialling.line.start();
-  await dialling.line.stop("disconnected");
-  await dialling.line.stop("disconnected");
-  assert.ok(dialling.fake.transport.isOver);
-  assert.deepEqual(dialling.log, ["disconnected"]);
+  const dialing = setup();
+  dialing.connection.start();
+  await dialing.connection.stop("disconnected");
+  await dialing.connection.stop("disconnected");
+  assert.ok(dialing.fake.transport.isClosed);
+  assert.deepEqual(dialing.log, ["disconnected"]);
 });
 
-Deno.test("ReconnectingLine takes a line that opens before the dialler has returned it", () => {
+Deno.test("ReconnectingConnection uses a transport that opens before dial() has returned it", () => {
   const sent: string[] = [];
   const dial: Dial = (_url, events) => {
     events.opened();
     return { send: (message) => sent.push(message as string), close() {} };
   };
-  const { line } = setup({}, 0.5, dial);
+  const { connection } = setup({}, 0.5, dial);
 
-  line.start();
+  connection.start();
 
-  assert.equal(line.state, "connected");
+  assert.equal(connection.state, "connected");
   assert.deepEqual(sent, ["hello"]);
 });
 
-Deno.test("ReconnectingLine ignores empty frames and reads binary ones as text", () => {
-  const { fake, line, log } = setup();
-  line.start();
+Deno.test("ReconnectingConnection ignores empty frames and reads binary ones as text", () => {
+  const { fake, connection, log } = setup();
+  connection.start();
   fake.transport.open();
 
-  fake.transport.sayText("");
-  fake.transport.sayBinary(new TextEncoder().encode("{}"));
+  fake.transport.deliverText("");
+  fake.transport.deliverBinary(new TextEncoder().encode("{}"));
 
   assert.deepEqual(log.slice(2), ["text {}"]);
 });
@@ -192,22 +192,22 @@ function setupListeners() {
   return { errors, listeners: new ConnectionListeners((error) => errors.push(error)) };
 }
 
-Deno.test("ConnectionListeners tells each as often as it was added, until it is taken out", () => {
+Deno.test("ConnectionListeners calls each as often as it was added, until it is removed", () => {
   const { listeners } = setupListeners();
   const heard: string[] = [];
   const listener = (state: string): void => void heard.push(state);
   const remove = listeners.add(listener);
   listeners.add(listener);
 
-  listeners.tell("connected");
+  listeners.notify("connected");
   remove();
   remove();
-  listeners.tell("reconnecting");
+  listeners.notify("reconnecting");
 
   assert.deepEqual(heard, ["connected", "connected", "reconnecting"]);
 });
 
-Deno.test("ConnectionListeners reports one that fails, and the others still hear", () => {
+Deno.test("ConnectionListeners reports one that throws and calls the others", () => {
   const { errors, listeners } = setupListeners();
   const heard: string[] = [];
   listeners.add(() => {
@@ -215,14 +215,14 @@ Deno.test("ConnectionListeners reports one that fails, and the others still hear
   });
   listeners.add((state) => heard.push(state));
 
-  listeners.tell("failed");
+  listeners.notify("failed");
 
   assert.deepEqual(heard, ["failed"]);
   const [error] = errors;
   assert.match(error!.message, /A listener for the connection state failed: .*broken/);
 });
 
-Deno.test("ConnectionListeners refuses what cannot be called", () => {
+Deno.test("ConnectionListeners rejects what is not a function", () => {
   const { listeners } = setupListeners();
 
   assert.throws(() => listeners.add("x" as never), { code: "INVALID_ARGUMENTS" });

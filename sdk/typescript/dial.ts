@@ -1,23 +1,23 @@
 /**
- * Opens a line the way the platform does it best: `ws` in Deno and Node, else the platform's own
- * WebSocket.
+ * Opens connections to the engine: with the package `ws` in Deno and Node, with the platform's
+ * `WebSocket` in browsers.
  *
  * @module
  */
 import type { WorkerOptions } from "./options.ts";
 import { environment, processGlobal } from "./platform.ts";
+import { wsDial } from "./ws_transport.ts";
 import { OPEN_TIMEOUT_MS } from "./wire/limits.ts";
 import { LAUNCH_ID_HEADER } from "./wire/protocol.ts";
 import type { Dial } from "./wire/transport.ts";
-import { wsDial } from "./ws_transport.ts";
 
-/** The dialler of this platform, found when it dials. */
+/** Connects with the transport of this platform, which is detected with each call. */
 export const dialPlatform: Dial = (url, events, options) => {
   const dial = processGlobal() ? wsDial : browserDial;
   return dial(url, events, options);
 };
 
-/** The headers of every upgrade: the user's own, the token, which start of the engine's it is. */
+/** The headers of upgrades: those of the options, the token, and the id of the launch. */
 export function headersOf(options: WorkerOptions): Record<string, string> {
   const headers: Record<string, string> = { ...options.headers };
   if (options.token) headers["Authorization"] = `Bearer ${options.token}`;
@@ -26,40 +26,18 @@ export function headersOf(options: WorkerOptions): Record<string, string> {
   return headers;
 }
 
-/** What is said, and what it means. The first that fits. */
-const HINTS: readonly (readonly [RegExp, string])[] = [
-  [
-    /wrong version number|InvalidContentType|EPROTO|packet length too long/i,
-    "no TLS is spoken there; dial ws:// instead of wss://",
-  ],
-  [
-    /\b426\b|Expected HTTP\/|invalid HTTP version/i,
-    "TLS may be spoken there; dial wss:// instead of ws://",
-  ],
-  [
-    /altname|not valid for name|NotValidForName/i,
-    "the certificate there is for another name; dial one that it has",
-  ],
-  [/expired|NotValidYet|not yet valid/i, "the certificate there does not hold at this time"],
-  [
-    /verify the first certificate|self[- ]signed|local issuer|UnknownIssuer|unknown ca\b/i,
-    "the certificate there is not trusted here; name the PEM file of its CA in " +
-    "NODE_EXTRA_CA_CERTS (Node) or DENO_CERT (Deno)",
-  ],
-];
-
-/** A failure, and behind it what to do if it has to do with TLS. */
-export function withTlsHint(failure: string): string {
-  const hint = HINTS.find(([pattern]) => pattern.test(failure))?.[1];
-  return hint === undefined ? failure : `${failure}; ${hint}`;
-}
-
-/** Opens lines with the global WebSocket. */
+/**
+ * Connects with the global `WebSocket`.
+ *
+ * A browser sends no headers with an upgrade, so a bearer token is sent in the query. It sends no
+ * pings; it responds to those of the engine. Batches are not offered, because a browser closes a
+ * connection whose server selects none of the offered subprotocols.
+ */
 export const browserDial: Dial = (url, events, { headers = {} }) => {
   const socket = new WebSocket(withToken(url, headers));
   socket.binaryType = "arraybuffer";
   let isOver = false;
-  // Why a line did not open, browsers do not tell; Deno does.
+  // Browsers do not report why a connection failed; Deno does.
   let problem = "no connection";
   const end = (code: number, reason: string): void => {
     if (isOver) return;
@@ -106,4 +84,35 @@ function withToken(url: string, headers: Readonly<Record<string, string>>): stri
   const address = new URL(url);
   address.searchParams.set("token", token);
   return address.href;
+}
+
+/**
+ * Errors of Deno, Node and browsers that concern TLS, and what to do about each. The first match
+ * counts.
+ */
+const TLS_HINTS: readonly (readonly [RegExp, string])[] = [
+  [
+    /wrong version number|InvalidContentType|EPROTO|packet length too long/i,
+    "no TLS is spoken there; dial ws:// instead of wss://",
+  ],
+  [
+    /\b426\b|Expected HTTP\/|invalid HTTP version/i,
+    "TLS may be spoken there; dial wss:// instead of ws://",
+  ],
+  [
+    /altname|not valid for name|NotValidForName/i,
+    "the certificate there is for another name; dial one that it has",
+  ],
+  [/expired|NotValidYet|not yet valid/i, "the certificate there does not hold at this time"],
+  [
+    /verify the first certificate|self[- ]signed|local issuer|UnknownIssuer|unknown ca\b/i,
+    "the certificate there is not trusted here; name the PEM file of its CA in " +
+    "NODE_EXTRA_CA_CERTS (Node) or DENO_CERT (Deno)",
+  ],
+];
+
+/** The reason why a connection failed; if it concerns TLS, with a hint what to do. */
+export function withTlsHint(reason: string): string {
+  const hint = TLS_HINTS.find(([pattern]) => pattern.test(reason))?.[1];
+  return hint === undefined ? reason : `${reason}; ${hint}`;
 }

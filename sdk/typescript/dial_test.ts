@@ -3,7 +3,7 @@ import { testTransport } from "../../tests/contracts/transport_contract.ts";
 import { browserDial, dialPlatform, headersOf, withTlsHint } from "./dial.ts";
 import type { TransportEvents } from "./wire/transport.ts";
 
-Deno.test("headersOf() sends the user's headers, the token and the launch id", () => {
+Deno.test("headersOf() contains the headers of the options, the token and the launch id", () => {
   Deno.env.set("ENGINE_LAUNCH_ID", "launch-7");
   const headers = headersOf({ headers: { "x-team": "shop" }, token: "secret" });
   Deno.env.delete("ENGINE_LAUNCH_ID");
@@ -16,7 +16,7 @@ Deno.test("headersOf() sends the user's headers, the token and the launch id", (
   assert.deepEqual(headersOf({}), {});
 });
 
-Deno.test("dialPlatform takes the platform's own WebSocket where there is no process", () => {
+Deno.test("dialPlatform uses the global WebSocket on a platform without a process", () => {
   const globals = globalThis as { process?: unknown; WebSocket: unknown };
   const { process, WebSocket } = globals;
   const dialled: string[] = [];
@@ -39,7 +39,7 @@ Deno.test("dialPlatform takes the platform's own WebSocket where there is no pro
   assert.deepEqual(dialled, ["ws://127.0.0.1:1/"]);
 });
 
-Deno.test("withTlsHint() knows what Deno and Node say of each thing that can be wrong", () => {
+Deno.test("withTlsHint() recognises the errors of Deno and Node", () => {
   const said: Readonly<Record<string, readonly string[]>> = {
     "no TLS is spoken there": [
       "received corrupt message of type InvalidContentType",
@@ -72,7 +72,7 @@ Deno.test("withTlsHint() knows what Deno and Node say of each thing that can be 
   }
 });
 
-Deno.test("withTlsHint() is silent about everything else", () => {
+Deno.test("withTlsHint() leaves other reasons unchanged", () => {
   for (const failure of ["connect ECONNREFUSED 127.0.0.1:49134", "HTTP 401", "", "no answer"]) {
     assert.equal(withTlsHint(failure), failure);
   }

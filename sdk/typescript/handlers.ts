@@ -1,33 +1,33 @@
 /**
- * Inbound calls: finds the handler, runs it, and answers on the line that asked.
+ * Runs the handlers of inbound calls and sends their results on the connection of the call.
  *
- * Handlers run side by side. What one needs to know of its call besides the payload (deadline,
- * abort signal, progress) is its {@linkcode CallContext}; calls it makes inherit the deadline.
+ * Handlers run concurrently. Each receives a {@linkcode CallContext} with the deadline, an abort
+ * signal and `progress()`; calls that it makes inherit the deadline.
  *
  * @module
  */
 import { toJson } from "./arguments.ts";
 import { writeResult } from "./call_frames.ts";
-import type { CallScopes } from "./trace_context.ts";
+import type { Connection } from "./connection.ts";
+import type { CallContext, Handler } from "./options.ts";
 import type { WorkerClock } from "./platform.ts";
+import type { CallScopes } from "./trace_context.ts";
+import { TurnoverMap } from "./turnover_map.ts";
 import { encodeMessage } from "./wire/codec.ts";
 import { describeThrown, EngineError } from "./wire/errors.ts";
-import type { CallContext, Handler } from "./options.ts";
 import type { CancelInvocation, ErrorBody, InvokeFunction, Json } from "./wire/protocol.ts";
-import type { Line } from "./connection.ts";
-import { TurnoverMap } from "./turnover_map.ts";
 
-/** What running handlers share. */
+/** What {@linkcode Handlers} work with. */
 export interface HandlerSetup {
   readonly clock: WorkerClock;
   readonly scopes: CallScopes;
-  /** The handler of a function, if this worker offers it. */
+  /** The handler of a function, if it is registered. */
   find(namespace: string | undefined, function_id: string): Handler | undefined;
-  /** Hears of failures that no caller hears of. */
+  /** Receives errors of calls without a result. */
   report(error: EngineError): void;
   /**
-   * Hears that a handler begins, `now` on the clock, and by the result of its end and failure; must
-   * not throw.
+   * Called when a handler starts, at `now` on the clock; the returned function is called when it
+   * ends. Must not throw.
    */
   observe?(
     message: InvokeFunction,
@@ -35,27 +35,26 @@ export interface HandlerSetup {
   ): ((error: ErrorBody | undefined) => void) | undefined;
 }
 
-/** The inbound calls of one worker. */
+/** The running handlers of one worker. */
 export class Handlers {
   /** Whether the engine forwards progress. */
   engineForwardsProgress = false;
   readonly #setup: HandlerSetup;
   readonly #running = new TurnoverMap<string, RunningCall>();
 
-  /** Stores. */
   constructor(setup: HandlerSetup) {
     this.#setup = setup;
   }
 
-  /** Handlers that run now for somebody who waits. */
+  /** Number of running handlers whose callers wait for a result. */
   get size(): number {
     return this.#running.size;
   }
 
-  /** Runs a call; never rejects. Resolves when it is answered. */
-  async run(message: InvokeFunction, line: Line): Promise<void> {
+  /** Runs the handler of a call and sends its result. Never rejects. */
+  async run(message: InvokeFunction, connection: Connection): Promise<void> {
     const { clock, scopes, find } = this.#setup;
-    const call = new RunningCall(message, line, this.engineForwardsProgress);
+    const call = new RunningCall(message, connection, this.engineForwardsProgress);
     if (message.invocation_id) this.#running.set(message.invocation_id, call);
     const now = clock.now();
     const ended = this.#setup.observe?.(message, now);
@@ -81,18 +80,18 @@ export class Handlers {
     }
   }
 
-  /** The caller no longer waits: signals the handler. An id that does not run is ignored. */
+  /** Aborts the handler of a cancelled call; ignored if it does not run. */
   cancel({ invocation_id, reason }: CancelInvocation): void {
     this.#running.get(invocation_id)?.abort("cancelled", reason ?? "Invocation cancelled");
   }
 
-  /** The line is over, so nobody waits for anything any more: signals all handlers. */
+  /** Aborts all handlers, because the connection is lost. */
   abortAll(reason: string): void {
     for (const call of this.#running.values()) call.abort("invocation_stopped", reason);
     this.#running.clear();
   }
 
-  /** Unless a later call has the same id by now. */
+  /** Removes a call, unless a later one has the same id. */
   #forget(call: RunningCall): void {
     const id = call.invocation_id;
     if (id && this.#running.get(id) === call) this.#running.take(id);
@@ -101,7 +100,7 @@ export class Handlers {
   #answer(call: RunningCall, result: unknown): void {
     if (call.isAborted || call.invocation_id === undefined) return;
     const text = toJson(`The result of ${call.function_id}`, result);
-    call.line.send(writeResult(call.message, text));
+    call.connection.send(writeResult(call.message, text));
   }
 
   #fail(call: RunningCall, error: ErrorBody, thrown: unknown): void {
@@ -111,22 +110,22 @@ export class Handlers {
       this.#setup.report(new EngineError(error.code, message, { cause: thrown }));
       return;
     }
-    call.line.send(encodeFailure(call.message, error));
+    call.connection.send(encodeFailure(call.message, error));
   }
 }
 
-/** Whether a result is still to come: one that is there need not wait for a turn of its own. */
+/** Whether a result is a promise; other results are sent without an await. */
 function isThenable(result: unknown): boolean {
   return typeof (result as { then?: unknown } | null | undefined)?.then === "function";
 }
 
-/** The frame that ends a call with a failure. */
+/** The frame of a failed call. */
 export function encodeFailure(message: InvokeFunction, error: ErrorBody): string {
   const head = resultHead(message);
   try {
     return encodeMessage({ ...head, error });
   } catch {
-    // Only the details are the handler's own: without them the caller still learns what happened.
+    // The details cannot be encoded: the caller still gets code and message.
     const { details: _details, ...rest } = error;
     return encodeMessage({ ...head, error: rest });
   }
@@ -143,18 +142,18 @@ function resultHead(message: InvokeFunction) {
   };
 }
 
-/** One call that a handler is running; also the context that the handler sees. */
+/** A call that a handler runs; also the context of the handler. */
 class RunningCall implements CallContext {
   isOver = false;
   readonly message: InvokeFunction;
-  readonly line: Line;
+  readonly connection: Connection;
   readonly #forwardsProgress: boolean;
   #abort: AbortController | undefined;
   #abortReason: EngineError | undefined;
 
-  constructor(message: InvokeFunction, line: Line, forwardsProgress: boolean) {
+  constructor(message: InvokeFunction, connection: Connection, forwardsProgress: boolean) {
     this.message = message;
-    this.line = line;
+    this.connection = connection;
     this.#forwardsProgress = forwardsProgress;
   }
 
@@ -190,7 +189,7 @@ class RunningCall implements CallContext {
     return this.#abortReason?.toJSON();
   }
 
-  /** Made when a handler asks for it: most never do. */
+  /** Created on first use, since most handlers do not use it. */
   get signal(): AbortSignal {
     this.#abort ??= new AbortController();
     if (this.#abortReason && !this.#abort.signal.aborted) this.#abort.abort(this.#abortReason);
@@ -203,10 +202,10 @@ class RunningCall implements CallContext {
   }
 
   progress(data: Json): void {
-    const { invocation_id, line } = this;
+    const { invocation_id, connection } = this;
     if (this.isOver || this.isAborted || !this.#forwardsProgress || !invocation_id) return;
     const text = toJson(`Progress of ${this.function_id}`, data) ?? "null";
-    line.send(
+    connection.send(
       `{"type":"invocationprogress","invocation_id":${JSON.stringify(invocation_id)},` +
         `"data":${text}}`,
     );

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { CallScopes } from "./trace_context.ts";
-import { EngineError, errorBody, InvocationError } from "./wire/errors.ts";
 import { encodeFailure, Handlers } from "./handlers.ts";
 import type { CallContext, Handler } from "./options.ts";
+import { CallScopes } from "./trace_context.ts";
+import { EngineError, errorBody, InvocationError } from "./wire/errors.ts";
 import type { InvokeFunction, Json } from "./wire/protocol.ts";
 
 function setup(functions: Record<string, Handler> = {}) {
@@ -11,7 +11,7 @@ function setup(functions: Record<string, Handler> = {}) {
   const scopes = new CallScopes();
   const reports: EngineError[] = [];
   const sent: Record<string, Json>[] = [];
-  const line = { isOpen: true, send: (text: string) => sent.push(JSON.parse(text)) };
+  const connection = { isOpen: true, send: (text: string) => sent.push(JSON.parse(text)) };
   const handlers = new Handlers({
     clock,
     scopes,
@@ -21,14 +21,14 @@ function setup(functions: Record<string, Handler> = {}) {
   const call = (fields: Partial<InvokeFunction> = {}) =>
     handlers.run(
       { type: "invokefunction", invocation_id: "1", function_id: "a::b", ...fields },
-      line,
+      connection,
     );
-  return { call, clock, handlers, line, reports, scopes, sent };
+  return { call, clock, handlers, connection, reports, scopes, sent };
 }
 
 const RESULT = { type: "invocationresult", invocation_id: "1", function_id: "a::b" };
 
-Deno.test("Handlers.run() hands payload and metadata over and answers with the result", async () => {
+Deno.test("Handlers.run() passes payload and metadata and sends the result", async () => {
   const { call, sent, handlers } = setup({
     "a::b": (payload, metadata) => ({ payload, metadata }),
   });
@@ -41,7 +41,7 @@ Deno.test("Handlers.run() hands payload and metadata over and answers with the r
   assert.equal(handlers.size, 0);
 });
 
-Deno.test("Handlers.run() takes absent data for null and undefined for no result", async () => {
+Deno.test("Handlers.run() passes null for absent data and sends no result for undefined", async () => {
   const payloads: Json[] = [];
   const { call, sent } = setup({ "a::b": (payload) => void payloads.push(payload) });
 
@@ -51,7 +51,7 @@ Deno.test("Handlers.run() takes absent data for null and undefined for no result
   assert.deepEqual(sent, [RESULT]);
 });
 
-Deno.test("Handlers.run() answers null with null", async () => {
+Deno.test("Handlers.run() sends null as a result", async () => {
   const { call, sent } = setup({ "a::b": () => Promise.resolve(null) });
 
   await call();
@@ -59,7 +59,7 @@ Deno.test("Handlers.run() answers null with null", async () => {
   assert.deepEqual(sent, [{ ...RESULT, result: null }]);
 });
 
-Deno.test("Handlers.run() answers an unknown function with function_not_found", async () => {
+Deno.test("Handlers.run() fails an unknown function with function_not_found", async () => {
   const { call, sent } = setup({ "a::b": () => 1 });
 
   await call({ function_id: "no::such" });
@@ -74,7 +74,7 @@ function code(error: Json | undefined): Json {
   return { code: code!, message: message! };
 }
 
-Deno.test("Handlers.run() answers a throw with its text and stack", async () => {
+Deno.test("Handlers.run() fails with the message and stack of an error", async () => {
   const { call, sent } = setup({
     "a::b": () => {
       throw new TypeError("no such thing");
@@ -90,7 +90,7 @@ Deno.test("Handlers.run() answers a throw with its text and stack", async () => 
 });
 
 for (const thrown of ["text", 5, null, undefined, { a: 1 }]) {
-  Deno.test(`Handlers.run() answers a thrown ${JSON.stringify(thrown)}`, async () => {
+  Deno.test(`Handlers.run() fails with a thrown ${JSON.stringify(thrown)}`, async () => {
     const { call, sent } = setup({ "a::b": () => Promise.reject(thrown) });
 
     await call();
@@ -100,7 +100,7 @@ for (const thrown of ["text", 5, null, undefined, { a: 1 }]) {
   });
 }
 
-Deno.test("Handlers.run() keeps code, details and retryable of an error that has them", async () => {
+Deno.test("Handlers.run() keeps code, details and retryable of an EngineError", async () => {
   const details = { left: 2 };
   const { call, sent } = setup({
     "a::b": () => Promise.reject(new EngineError("out", "No", { details, retryable: true })),
@@ -112,7 +112,7 @@ Deno.test("Handlers.run() keeps code, details and retryable of an error that has
   assert.deepEqual(error, { code: "out", message: "No", details, retryable: true });
 });
 
-Deno.test("Handlers.run() hands a failed call on without repeating its code", async () => {
+Deno.test("Handlers.run() passes on an InvocationError without repeating its code", async () => {
   const inner = new InvocationError({ code: "out", message: "No" }, "c::d", "2");
   const { call, sent } = setup({ "a::b": () => Promise.reject(inner) });
 
@@ -125,7 +125,7 @@ Deno.test("Handlers.run() hands a failed call on without repeating its code", as
 const cycle: Record<string, unknown> = {};
 cycle.self = cycle;
 for (const [name, value] of Object.entries({ BigInt: 1n, cycle, function: () => {} })) {
-  Deno.test(`Handlers.run() answers a ${name} with serialization_error`, async () => {
+  Deno.test(`Handlers.run() fails a result of ${name} with serialization_error`, async () => {
     const { call, sent } = setup({ "a::b": () => value });
 
     await call();
@@ -136,7 +136,7 @@ for (const [name, value] of Object.entries({ BigInt: 1n, cycle, function: () => 
   });
 }
 
-Deno.test("encodeFailure() drops details that JSON cannot hold", () => {
+Deno.test("encodeFailure() drops details that JSON cannot represent", () => {
   const body = errorBody("out", "No", { left: 1n as unknown as Json });
   const call = { type: "invokefunction", invocation_id: "1", function_id: "a::b" } as const;
 
@@ -144,7 +144,7 @@ Deno.test("encodeFailure() drops details that JSON cannot hold", () => {
   assert.deepEqual(JSON.parse(encodeFailure(call, body)), { ...RESULT, error });
 });
 
-Deno.test("Handlers.run() answers nobody without an id, and reports what failed", async () => {
+Deno.test("Handlers.run() sends nothing for a call without id, and reports its error", async () => {
   const { call, sent, reports } = setup({
     "a::b": () => 1,
     "a::bad": () => Promise.reject(new Error("broken")),
@@ -158,7 +158,7 @@ Deno.test("Handlers.run() answers nobody without an id, and reports what failed"
   assert.deepEqual(reports.map(({ message }) => message), ["a::bad failed: broken"]);
 });
 
-Deno.test("Handlers.run() tells the handler about its call", async () => {
+Deno.test("Handlers.run() passes a context with the fields of the call", async () => {
   let seen: CallContext | undefined;
   const { call } = setup({ "a::b": (_payload, _metadata, context) => void (seen = context) });
 
@@ -179,7 +179,7 @@ Deno.test("Handlers.run() tells the handler about its call", async () => {
   );
 });
 
-Deno.test("Handlers.run() hands the deadline down to calls the handler makes", async () => {
+Deno.test("Handlers.run() sets the deadline for calls of the handler", async () => {
   const deadlines: (number | undefined)[] = [];
   const { call, clock, scopes } = setup({
     "a::b": async () => {
@@ -194,7 +194,7 @@ Deno.test("Handlers.run() hands the deadline down to calls the handler makes", a
   assert.deepEqual(deadlines, [150, undefined]);
 });
 
-Deno.test("Handlers.cancel() signals the handler and discards its result", async () => {
+Deno.test("Handlers.cancel() aborts the signal and drops the result", async () => {
   const gate = Promise.withResolvers<void>();
   const reasons: string[] = [];
   const { call, handlers, sent } = setup({
@@ -215,7 +215,7 @@ Deno.test("Handlers.cancel() signals the handler and discards its result", async
   assert.deepEqual(sent, []);
 });
 
-Deno.test("a handler that asks late sees that its call was cancelled already", async () => {
+Deno.test("a signal that is first used after the cancellation is aborted", async () => {
   const gate = Promise.withResolvers<void>();
   let aborted = false;
   const { call, handlers } = setup({
@@ -233,7 +233,7 @@ Deno.test("a handler that asks late sees that its call was cancelled already", a
   assert.ok(aborted);
 });
 
-Deno.test("Handlers.abortAll() signals every handler", async () => {
+Deno.test("Handlers.abortAll() aborts all signals", async () => {
   const codes: string[] = [];
   const { call, handlers } = setup({
     "a::b": (_payload, _metadata, { signal }) =>
@@ -246,14 +246,14 @@ Deno.test("Handlers.abortAll() signals every handler", async () => {
   });
   const running = [call(), call({ invocation_id: "2" })];
 
-  handlers.abortAll("The line to the engine is lost");
+  handlers.abortAll("The connection to the engine is lost");
   await Promise.all(running);
 
   assert.deepEqual(codes, ["invocation_stopped", "invocation_stopped"]);
   assert.equal(handlers.size, 0);
 });
 
-Deno.test("progress goes out before the result, and not after it", async () => {
+Deno.test("progress is sent before the result, and not after it", async () => {
   let context: CallContext | undefined;
   const { call, handlers, sent } = setup({
     "a::b": (_payload, _metadata, given) => {
@@ -276,7 +276,7 @@ Deno.test("progress goes out before the result, and not after it", async () => {
   ]);
 });
 
-Deno.test("progress is kept from an engine that does not know it", async () => {
+Deno.test("progress is not sent to an engine without the capability", async () => {
   const { call, sent } = setup({
     "a::b": (_payload, _metadata, context) => context.progress(1),
   });
@@ -286,7 +286,7 @@ Deno.test("progress is kept from an engine that does not know it", async () => {
   assert.deepEqual(sent, [RESULT]);
 });
 
-Deno.test("Handlers.run() answers whatever is thrown, also what cannot be described", async () => {
+Deno.test("Handlers.run() fails with any thrown value, also one without a text", async () => {
   const thrown: unknown[] = [
     Object.create(null),
     Object.assign(new Error(), { message: 5n }),
@@ -305,7 +305,7 @@ Deno.test("Handlers.run() answers whatever is thrown, also what cannot be descri
   const failures = sent.map(({ error }) => error as { code: string; message: string });
   assert.deepEqual(failures.map(({ code }) => code), thrown.map(() => "invocation_failed"));
   assert.deepEqual(failures.map(({ message }) => message), [
-    "something was thrown that has no text",
+    "a value without a text was thrown",
     "5",
     "m",
     "Symbol(s)",

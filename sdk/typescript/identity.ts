@@ -1,5 +1,5 @@
 /**
- * Who this worker is: what it announces to the engine about itself.
+ * The announcement of a worker: the description of itself that it sends to the engine.
  *
  * @module
  */
@@ -9,10 +9,13 @@ import type { Announcement } from "./wire/protocol.ts";
 /** Version of this SDK; the same as that of the package. */
 export const SDK_VERSION = "0.1.0";
 
-/** What this SDK supports of the optional parts of the protocol, in Deno and Node. */
+/** Optional features of the protocol that this SDK supports in Deno and Node. */
 export const SDK_CAPABILITIES: readonly string[] = ["cancel", "timeout", "progress", "batch"];
 
-/** What a worker may say of itself; the rest is found out. */
+/** The names of architectures in Node, by those in Deno. */
+const ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: "x64", aarch64: "arm64" };
+
+/** The parts of an announcement that options set. */
 export interface IdentityOptions {
   readonly workerName?: string | undefined;
   readonly description?: string | undefined;
@@ -26,8 +29,8 @@ interface OsModule {
 }
 
 /**
- * The announcement of a worker: name from the options, else ENGINE_WORKER_NAME, else
- * `<hostname>:<pid>`. What the platform does not tell is `unknown`, a missing pid is 0.
+ * The announcement of a worker. Its name is that of the options, else ENGINE_WORKER_NAME, else
+ * `<hostname>:<pid>`. What the platform does not provide is `unknown`; a missing pid is 0.
  */
 export function describeWorker(options: IdentityOptions): Announcement {
   const runtime = findRuntime();
@@ -38,17 +41,13 @@ export function describeWorker(options: IdentityOptions): Announcement {
     os: findOs(),
     pid: findPid(),
     isolation: environment("ENGINE_ISOLATION") ?? null,
-    // A browser cannot offer a subprotocol without insisting on it, see browser_transport.ts.
+    // Browsers do not offer the subprotocol: see browserDial.
     capabilities: SDK_CAPABILITIES.filter((name) => name !== "batch" || runtime !== "browser"),
     telemetry: { language: findLanguage(), project_name: null, framework: "engine-sdk-ts" },
   };
   if (options.description) announcement.description = options.description;
   if (options.namespace) announcement.namespace = options.namespace;
   return announcement;
-}
-
-function findPid(): number {
-  return attempt(() => (denoGlobal() ?? processGlobal())?.pid) ?? 0;
 }
 
 function findRuntime(): string {
@@ -64,10 +63,14 @@ function defaultName(runtime: string): string {
   return `${attempt(() => os?.hostname()) ?? "localhost"}:${findPid()}`;
 }
 
+function findPid(): number {
+  return attempt(() => (denoGlobal() ?? processGlobal())?.pid) ?? 0;
+}
+
 function findOs(): string {
   const deno = denoGlobal();
   if (deno) {
-    const platform = deno.build.os === "windows" ? "win32" : deno.build.os; // As Node says it.
+    const platform = deno.build.os === "windows" ? "win32" : deno.build.os; // As in Node.
     const arch = ARCHITECTURES[deno.build.arch] ?? deno.build.arch;
     return `${platform} ${attempt(() => deno.osRelease()) ?? "unknown"} (${arch})`;
   }
@@ -80,11 +83,8 @@ function findOs(): string {
   return `${process.platform ?? "unknown"} ${release} (${process.arch ?? "unknown"})`;
 }
 
-/** The names that Node has for Deno's. */
-const ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: "x64", aarch64: "arm64" };
-
 function findLanguage(): string | null {
   const { navigator } = globalThis as { navigator?: { language?: string } };
-  if (navigator?.language) return navigator.language; // Asking Intl takes 20 ms the first time.
+  if (navigator?.language) return navigator.language; // The first use of Intl takes 20 ms.
   return attempt(() => new Intl.DateTimeFormat().resolvedOptions().locale) ?? null;
 }

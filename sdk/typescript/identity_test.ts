@@ -6,7 +6,7 @@ Deno.test("the SDK announces the version of the package", () => {
   assert.equal(SDK_VERSION, manifest.version);
 });
 
-Deno.test("describeWorker() takes the name from the options, then from the environment", () => {
+Deno.test("describeWorker() uses the name of the options, then that of the environment", () => {
   Deno.env.set("ENGINE_WORKER_NAME", "from-env");
   try {
     assert.equal(describeWorker({ workerName: "mine" }).name, "mine");
@@ -17,7 +17,7 @@ Deno.test("describeWorker() takes the name from the options, then from the envir
   assert.equal(describeWorker({}).name, `${Deno.hostname()}:${Deno.pid}`);
 });
 
-Deno.test("describeWorker() tells runtime, system, process and capabilities", () => {
+Deno.test("describeWorker() contains runtime, system, process and capabilities", () => {
   Deno.env.set("ENGINE_ISOLATION", "process");
   const announcement = describeWorker({ workerName: "x", description: "one", namespace: "n" });
   Deno.env.delete("ENGINE_ISOLATION");
@@ -31,7 +31,7 @@ Deno.test("describeWorker() tells runtime, system, process and capabilities", ()
   assert.deepEqual(announcement.capabilities, ["cancel", "timeout", "progress", "batch"]);
 });
 
-Deno.test("describeWorker() leaves out what nobody said", () => {
+Deno.test("describeWorker() omits what the options leave out", () => {
   const announcement = describeWorker({});
 
   assert.equal(announcement.isolation, null);
@@ -39,7 +39,7 @@ Deno.test("describeWorker() leaves out what nobody said", () => {
   assert.equal("namespace" in announcement, false);
 });
 
-Deno.test("describeWorker() tells Node, Bun and a browser apart", () => {
+Deno.test("describeWorker() distinguishes Node, Bun and browsers", () => {
   const globals = globalThis as { process?: unknown; Deno?: unknown };
   const { process, Deno } = globals;
   try {
@@ -65,7 +65,7 @@ Deno.test("describeWorker() tells Node, Bun and a browser apart", () => {
 });
 
 Deno.test({
-  name: "describeWorker() does without what it may not read",
+  name: "describeWorker() omits what Deno does not permit",
   permissions: { env: false, sys: false },
   fn(): void {
     const announcement = describeWorker({ workerName: "x" });

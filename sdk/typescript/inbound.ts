@@ -1,64 +1,64 @@
 /**
- * What becomes of each message from the engine.
+ * Dispatches the messages of the engine.
  *
- * A frame that cannot be read never ends the line: if its envelope can be, the call that it belongs
- * to ends with `bad_message`, so that nobody waits for nothing.
+ * An invalid frame does not close the connection. If its envelope can be read, its call fails with
+ * `bad_message`, so that the caller does not wait for the timeout.
  *
  * @module
  */
+import type { OutboundCalls } from "./calls.ts";
+import type { Connection } from "./connection.ts";
+import { encodeFailure, type Handlers } from "./handlers.ts";
+import { attempt } from "./platform.ts";
+import type { ProvidedTriggers } from "./provided_triggers.ts";
 import { decodeEngineMessage, encodeMessage } from "./wire/codec.ts";
 import { EngineError, errorBody } from "./wire/errors.ts";
-import { encodeFailure, type Handlers } from "./handlers.ts";
-import type { OutboundCalls } from "./calls.ts";
-import { attempt } from "./platform.ts";
 import type {
   EngineMessage,
   RegistrationRejected,
   TriggerRegistrationResult,
   WorkerRegistered,
 } from "./wire/protocol.ts";
-import type { Line } from "./connection.ts";
-import type { TriggerTypes } from "./trigger_types.ts";
 
-/** Who takes which messages. */
+/** The receivers of messages. */
 export interface InboundSetup {
   readonly calls: OutboundCalls;
   readonly handlers: Handlers;
-  readonly triggerTypes: TriggerTypes;
-  /** The engine said who this worker is on this line. */
+  readonly triggers: ProvidedTriggers;
+  /** The engine assigned an id to this connection. */
   registered(message: WorkerRegistered): void;
-  /** The engine does not want this worker at all. */
+  /** The engine rejected this worker. */
   rejected(error: EngineError): void;
-  /** Hears of what no call hears of. */
+  /** Receives errors that fail no call. */
   report(error: EngineError): void;
 }
 
-/** The one refusal after which a worker does not come back. */
+/** The rejection after which a worker does not reconnect. */
 const FATAL_REJECTION = "WORKER_NAMESPACE_CONFLICT";
 
-/** The start that the engine writes: kind and ids, then the rest. */
+/** The start of a frame in canonical order: type and ids. */
 const CANONICAL_START = new RegExp(
   String.raw`^\{"type":"(invokefunction|invocationresult)","invocation_id":"([^"\\]+)"` +
     String.raw`(?:,"function_id":"([^"\\]*)")?`,
 );
 
-/** Handles one message that came on `line`; never throws. */
-export function receive(text: string, line: Line, setup: InboundSetup): void {
+/** Handles a message of `connection`. Never throws. */
+export function receive(text: string, connection: Connection, setup: InboundSetup): void {
   if (setup.calls.settleFrame(text)) return;
   let message: EngineMessage;
   try {
     message = decodeEngineMessage(text);
   } catch (thrown) {
-    setup.report(endUnreadable(text, thrown as EngineError, line, setup));
+    setup.report(failUnreadable(text, thrown as EngineError, connection, setup));
     return;
   }
-  dispatch(message, line, setup);
+  dispatch(message, connection, setup);
 }
 
-function dispatch(message: EngineMessage, line: Line, setup: InboundSetup): void {
+function dispatch(message: EngineMessage, connection: Connection, setup: InboundSetup): void {
   switch (message.type) {
     case "invokefunction":
-      void setup.handlers.run(message, line);
+      void setup.handlers.run(message, connection);
       return;
     case "invocationresult":
       return setup.calls.settle(message);
@@ -67,42 +67,42 @@ function dispatch(message: EngineMessage, line: Line, setup: InboundSetup): void
     case "cancelinvocation":
       return setup.handlers.cancel(message);
     case "registertrigger":
-      void setup.triggerTypes.register(message, line);
+      void setup.triggers.register(message, connection);
       return;
     case "unregistertrigger":
-      return setup.triggerTypes.unregister(message);
+      return setup.triggers.unregister(message);
     case "workerregistered":
       return setup.registered(message);
     case "triggerregistrationresult":
-      return reportRefusedTrigger(message, setup);
+      return reportRejectedTrigger(message, setup);
     case "registrationrejected":
       return rejectRegistration(message, setup);
     case "error":
       return setup.report(new EngineError(message.error.code, message.error.message));
     case "ping":
-      return line.send(encodeMessage({ type: "pong" }));
+      return connection.send(encodeMessage({ type: "pong" }));
     case "pong":
       return;
   }
 }
 
-/** Ends the call that an unreadable frame belongs to, if that much can be read. */
-function endUnreadable(
+/** Fails the call of an invalid frame, if its id can be read. */
+function failUnreadable(
   text: string,
   error: EngineError,
-  line: Line,
+  connection: Connection,
   { calls }: InboundSetup,
 ): EngineError {
   const { type, invocation_id, function_id } = readEnvelope(text);
   const body = errorBody("bad_message", error.message);
   if (type === "invocationresult" && invocation_id) calls.fail(invocation_id, body);
   if (type === "invokefunction" && invocation_id) {
-    line.send(encodeFailure({ type, invocation_id, function_id: function_id ?? "" }, body));
+    connection.send(encodeFailure({ type, invocation_id, function_id: function_id ?? "" }, body));
   }
   return new EngineError("bad_message", `A frame of the engine cannot be read: ${error.message}`);
 }
 
-/** Kind and ids of a frame that does not fit: by its start, or if it is JSON by its fields. */
+/** Type and ids of an invalid frame: from its start, or from its fields if it is JSON. */
 function readEnvelope(
   text: string,
 ): {
@@ -123,7 +123,7 @@ function readEnvelope(
   };
 }
 
-function reportRefusedTrigger(message: TriggerRegistrationResult, setup: InboundSetup): void {
+function reportRejectedTrigger(message: TriggerRegistrationResult, setup: InboundSetup): void {
   const { id, trigger_type, error } = message;
   if (!error) return;
   const text = `Trigger registration failed for "${id}" (${trigger_type}): ${error.message}`;

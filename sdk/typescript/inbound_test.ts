@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
+import { registerWorker } from "./worker.ts";
 import type { EngineError } from "./wire/errors.ts";
 import type { Json } from "./wire/protocol.ts";
-import { registerWorker } from "./worker.ts";
 
 function setup() {
   const fake = new FakeDial();
@@ -12,19 +12,21 @@ function setup() {
     onError: (error) => errors.push(error),
   });
   fake.transport.open("w-1").take();
-  return { errors, line: fake.transport, worker };
+  return { errors, transport: fake.transport, worker };
 }
 
 function codeOf(message: Record<string, Json> | undefined): Json | undefined {
   return (message?.error as Record<string, Json> | undefined)?.code;
 }
 
-Deno.test("a call whose payload is not JSON ends with bad_message", async () => {
-  const { errors, line, worker } = setup();
+Deno.test("a call whose payload is not JSON fails with bad_message", async () => {
+  const { errors, transport, worker } = setup();
 
-  line.sayText('{"type":"invokefunction","invocation_id":"7","function_id":"a::b","data":{oops}}');
+  transport.deliverText(
+    '{"type":"invokefunction","invocation_id":"7","function_id":"a::b","data":{oops}}',
+  );
 
-  const [answer, ...rest] = line.messages;
+  const [answer, ...rest] = transport.messages;
   assert.deepEqual([answer!.type, answer!.invocation_id, answer!.function_id], [
     "invocationresult",
     "7",
@@ -36,29 +38,29 @@ Deno.test("a call whose payload is not JSON ends with bad_message", async () => 
   await worker.shutdown();
 });
 
-Deno.test("a call with a field that does not fit ends with bad_message, in any key order", async () => {
-  const { line, worker } = setup();
+Deno.test("a call with an invalid field fails with bad_message, in any key order", async () => {
+  const { transport, worker } = setup();
 
-  line.sayText(
+  transport.deliverText(
     '{"timeout_ms":-1,"function_id":"a::b","invocation_id":"8","type":"invokefunction"}',
   );
 
-  assert.equal(line.messages[0]!.invocation_id, "8");
-  assert.equal(codeOf(line.messages[0]), "bad_message");
+  assert.equal(transport.messages[0]!.invocation_id, "8");
+  assert.equal(codeOf(transport.messages[0]), "bad_message");
   await worker.shutdown();
 });
 
-Deno.test("a result that cannot be read fails the call that waits for it", async () => {
-  const { line, worker } = setup();
+Deno.test("an invalid result fails its call", async () => {
+  const { transport, worker } = setup();
   const call = worker.trigger({ function_id: "a::b" });
-  const id = line.take()[0]!.invocation_id;
+  const id = transport.take()[0]!.invocation_id;
 
-  line.sayText(
+  transport.deliverText(
     `{"type":"invocationresult","invocation_id":"${id}","function_id":"a::b","result":}`,
   );
 
   await assert.rejects(call, { name: "InvocationError", code: "bad_message" });
-  assert.deepEqual(line.messages, []);
+  assert.deepEqual(transport.messages, []);
   await worker.shutdown();
 });
 
@@ -77,13 +79,13 @@ const harmless = {
   "a trigger without an id": '{"type":"registertrigger","trigger_type":"x","function_id":"y"}',
 };
 for (const [name, text] of Object.entries(harmless)) {
-  Deno.test(`${name} is reported, answered by nothing, and the line goes on`, async () => {
-    const { errors, line, worker } = setup();
+  Deno.test(`${name} is reported, gets no response, and keeps the connection`, async () => {
+    const { errors, transport, worker } = setup();
 
-    line.sayText(text);
+    transport.deliverText(text);
 
     assert.deepEqual(errors.map(({ code }) => code), ["bad_message"]);
-    assert.deepEqual(line.messages, []);
+    assert.deepEqual(transport.messages, []);
     assert.equal(worker.connectionState, "connected");
     await worker.shutdown();
   });

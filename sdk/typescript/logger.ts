@@ -1,7 +1,7 @@
 /**
- * What a worker says: to its console, and to the engine's logs.
+ * Logs to the console and to the engine, and marks the output of handlers with their trace.
  *
- * Logging never throws and never waits. A line that cannot be sent is still on the console.
+ * Logging never throws and never waits. A line that cannot be sent still appears on the console.
  *
  * @module
  */
@@ -9,67 +9,70 @@ import { type CallRequest, type ConnectionState, TriggerAction } from "./options
 import type { LogLevel } from "./otlp.ts";
 import { attempt, builtinModule, environment } from "./platform.ts";
 import { readTraceparent, runningTraceparent } from "./trace_context.ts";
-import { OFFLINE_LOG_LINES_MAX } from "./wire/limits.ts";
 import type { Json, JsonObject } from "./wire/protocol.ts";
 
-/** What a {@linkcode Logger} needs of a worker. */
+/** Log lines that one logger queues while its worker is not connected; further ones are dropped. */
+const OFFLINE_LINES_MAX = 1_000;
+
+/** The parts of a worker that a {@linkcode Logger} uses. */
 export interface LogTarget {
-  /** Shown with every line. */
+  /** Shown in each line. */
   readonly name: string;
-  /** Lines are sent when connected; a bounded number of them waits otherwise. */
+  /** Lines are sent while `connected`, and dropped in the final states. */
   readonly connectionState: ConnectionState;
-  /** Sends a line. */
+  /** Sends a line, as a call of `engine::log::<level>`. */
   trigger(request: CallRequest): Promise<unknown>;
 }
 
-/** A line that somebody wrote. */
-export interface LogLine {
+/** A log line. */
+export interface LogEntry {
   readonly level: LogLevel;
   readonly message: string;
   readonly data: Json | undefined;
-  /** The data as the console shows it; `undefined` when there is none. */
+  /** The data as text; `undefined` if there is none. */
   readonly shown: string | undefined;
-  /** Who speaks, if that is not the worker itself. */
+  /** Name of the service. Default: that of the worker. */
   readonly service: string | undefined;
 }
 
-/** Takes log lines to the engine by a way of its own. */
+/** Sends log lines to the engine other than by calls. */
 export interface LogSink {
-  /** Takes a line; `false` when it cannot. Never throws. */
-  takeLog(line: LogLine): boolean;
+  /** Sends a line; `false` if it is dropped. Never throws. */
+  takeLog(entry: LogEntry): boolean;
 }
 
-/** The worker that was registered last: whom a `new Logger()` speaks for. */
-let latest: LogTarget | undefined;
+/** The worker of a `new Logger()`: the one that was registered last. */
+let defaultWorker: LogTarget | undefined;
 
-/** Of workers whose log lines do not travel as calls. */
+/** The sinks of workers whose log lines are not sent as calls. */
 const sinks = new WeakMap<LogTarget, LogSink>();
 
-/** From now on the lines of this worker go there. */
-export function sendLogsTo(worker: LogTarget, sink: LogSink): void {
+/** Sends the log lines of a worker to `sink`. */
+export function setLogSink(worker: LogTarget, sink: LogSink): void {
   sinks.set(worker, sink);
 }
 
-/** From now on a `new Logger()` speaks for this worker. */
-export function logFor(worker: LogTarget): void {
-  latest = worker;
+/** Makes `worker` the one of a `new Logger()`. */
+export function setDefaultWorker(worker: LogTarget): void {
+  defaultWorker = worker;
 }
 
-/** As {@linkcode printFailure} leaves them out: what moves a cursor or turns text round. */
+/** Characters that {@linkcode printError} removes: they move the cursor or reverse the text. */
 // deno-lint-ignore no-control-regex
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /**
- * Says on the console what went wrong outside of any call, on one line. Its words may be those of
- * another worker, so they lose their control characters.
+ * Prints an error outside of any call, on one line. Its message may come from another worker, so
+ * control characters are removed.
  */
-export function printFailure({ message }: Error): void {
+export function printError({ message }: Error): void {
   const text = message.replace(CONTROLS, (c) => c === "\n" || c === "\t" ? " " : "");
   console.error(`[engine] ${text}`);
 }
 
 /**
- * Writes to the console and to the engine's logs.
+ * Writes log lines to the console and to the logs of the engine, with the trace of the handler that
+ * runs. `data` is any JSON.
  *
  * @example
  * ```ts
@@ -82,44 +85,47 @@ export function printFailure({ message }: Error): void {
 export class Logger {
   readonly #worker: LogTarget | undefined;
   readonly #service: string | undefined;
-  #waitingLines = 0;
+  #offlineLines = 0;
 
   /**
-   * Speaks for `worker`, else for the one registered last when a line is written. `service` is
-   * the name in the engine's logs; the worker's if left out.
+   * Needs no arguments in a program with one worker.
+   *
+   * @param worker Sends the lines. Default: the worker that was registered last before a line is
+   * written; without one, lines only appear on the console.
+   * @param service Name in the logs. Default: that of the worker.
    */
   constructor(worker?: LogTarget, service?: string) {
     this.#worker = worker;
     this.#service = service;
   }
 
-  /** Says what only somebody who looks for a bug wants to read. */
+  /** Logs details that are useful only to find a bug. */
   trace(message: string, data?: Json): void {
     this.#write("trace", message, data);
   }
 
-  /** Says what helps to follow what happens. */
+  /** Logs information for debugging. */
   debug(message: string, data?: Json): void {
     this.#write("debug", message, data);
   }
 
-  /** Says what happened. */
+  /** Logs a normal event. */
   info(message: string, data?: Json): void {
     this.#write("info", message, data);
   }
 
-  /** Says what somebody should look at. */
+  /** Logs an event that needs attention. */
   warn(message: string, data?: Json): void {
     this.#write("warn", message, data);
   }
 
-  /** Says what failed. */
+  /** Logs a failure. */
   error(message: string, data?: Json): void {
     this.#write("error", message, data);
   }
 
   #write(level: LogLevel, message: string, data: Json | undefined): void {
-    const worker = this.#worker ?? latest;
+    const worker = this.#worker ?? defaultWorker;
     const service = this.#service ?? worker?.name;
     const shown = data === undefined ? undefined : showData(data);
     const text = attempt(() => String(message)) ?? "";
@@ -131,23 +137,23 @@ export class Logger {
     attempt(() => isSent ? printAsLogger(print) : print());
   }
 
-  /** While there is no line only the first lines wait for one: calls need the room more. */
+  /** Without a connection only the first lines are queued: calls share the queue. */
   #maySend(worker: LogTarget): boolean {
     const state = worker.connectionState;
     if (state === "failed" || state === "disconnected") return false;
-    if (state === "connected") this.#waitingLines = 0;
-    else if (this.#waitingLines++ >= OFFLINE_LOG_LINES_MAX) return false;
+    if (state === "connected") this.#offlineLines = 0;
+    else if (this.#offlineLines++ >= OFFLINE_LINES_MAX) return false;
     return true;
   }
 
-  /** Whether the line is on its way to the engine. */
-  #send(worker: LogTarget, line: LogLine): boolean {
+  /** Sends a line; `false` if it is dropped. */
+  #send(worker: LogTarget, entry: LogEntry): boolean {
     const sink = sinks.get(worker);
-    if (sink) return sink.takeLog(line);
+    if (sink) return sink.takeLog(entry);
     if (!this.#maySend(worker)) return false;
-    const { level, message, data, shown, service } = line;
+    const { level, message, data, shown, service } = entry;
     const payload: JsonObject = { message };
-    // What JSON cannot hold is sent the way the console shows it.
+    // A value that JSON cannot represent is sent as the text of the console.
     if (data !== undefined) payload.data = isJson(data) ? data : shown ?? null;
     if (service !== undefined) payload.service_name = service;
     const ids = readTraceparent(runningTraceparent());
@@ -160,12 +166,12 @@ export class Logger {
       payload,
       action: TriggerAction.Void(),
     };
-    worker.trigger(request).catch(() => {}); // The line is on the console already.
+    worker.trigger(request).catch(() => {}); // The console has the line.
     return true;
   }
 }
 
-/** Looked up for each line, so that whoever replaces a method of console is heard. */
+/** Looked up for each line, since user code may replace the methods of console. */
 function printer(level: LogLevel): (line: string) => void {
   switch (level) {
     case "error":
@@ -187,19 +193,19 @@ function showData(data: Json): string {
   return attempt(() => JSON.stringify(data)) ?? attempt(() => String(data)) ?? "?";
 }
 
-/** The methods that print a line. */
+/** The console methods that are marked. */
 const METHODS = ["log", "info", "warn", "error", "debug"] as const;
 
-/** The part of a console that is marked. */
+/** The methods of a console that are marked. */
 export type MarkedConsole = Record<typeof METHODS[number], (...values: unknown[]) => void>;
 
-/** Set on a console that is marked, so that a second copy of the SDK leaves it alone. */
+/** Set on a marked console, so that a second copy of the SDK does not mark it again. */
 const MARKED = Symbol.for("engine-sdk.output-marks");
 
-/** Whether what is printed now was sent to the engine's logs as well. */
+/** Whether the line that is printed was also sent to the engine. */
 let isLoggerPrinting = false;
 
-/** Prints a line that was sent to the engine's logs as well: its mark says so. */
+/** Prints a line that was also sent to the engine; its mark contains `logger`. */
 export function printAsLogger(print: () => void): void {
   isLoggerPrinting = true;
   try {
@@ -209,7 +215,12 @@ export function printAsLogger(print: () => void): void {
   }
 }
 
-/** From now on what handlers print is marked, if whoever started this program asked for it. */
+/**
+ * Marks the lines that handlers print with their trace, if ENGINE_OUTPUT_MARKS is `1`.
+ *
+ * A mark is `ESC ] engine ; <trace>-<span> [;logger] BEL` at the start of a line. The engine sets
+ * the variable for the workers that it starts and removes the marks; terminals do not show them.
+ */
 export function markOutput(target: MarkedConsole = console): void {
   if (environment("ENGINE_OUTPUT_MARKS") !== "1" || MARKED in target) return;
   Object.defineProperty(target, MARKED, { value: true });
@@ -219,7 +230,7 @@ export function markOutput(target: MarkedConsole = console): void {
   }
 }
 
-/** The mark of what is printed here and now; `undefined` when there is nothing to say. */
+/** The mark of the line that is printed; `undefined` outside of handlers and loggers. */
 function currentMark(): string | undefined {
   const ids = readTraceparent(runningTraceparent());
   if (!ids && !isLoggerPrinting) return undefined;
@@ -227,7 +238,7 @@ function currentMark(): string | undefined {
   return `\u001b]engine;${trace}${isLoggerPrinting ? ";logger" : ""}\u0007`;
 }
 
-/** The same values with a mark at the start of each line they become. */
+/** The values with a mark at the start of each line that they print. */
 function marked(values: unknown[]): unknown[] {
   const mark = currentMark();
   if (mark === undefined) return values;
@@ -235,13 +246,13 @@ function marked(values: unknown[]): unknown[] {
   const [first, ...rest] = values;
   if (typeof first === "string" && first.includes("%") && rest.length > 0) {
     const others = rest.map((value) => typeof value === "string" ? lines(value) : value);
-    return [mark + lines(first), ...others]; // The console puts them into each other.
+    return [mark + lines(first), ...others]; // The console formats them.
   }
   const texts = values.map((value) => typeof value === "string" ? value : inspect(value));
   return [mark + lines(texts.join(" "))];
 }
 
-/** A value as the console shows it. */
+/** A value as the console prints it. */
 function inspect(value: unknown): string {
   const deno = (globalThis as { Deno?: { inspect?(value: unknown): string } }).Deno;
   if (deno?.inspect) return deno.inspect(value);

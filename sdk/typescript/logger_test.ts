@@ -1,18 +1,17 @@
 import assert from "node:assert/strict";
 import {
-  logFor,
+  type LogEntry,
   Logger,
-  type LogLine,
   type LogTarget,
   type MarkedConsole,
   markOutput,
   printAsLogger,
-  printFailure,
-  sendLogsTo,
+  printError,
+  setDefaultWorker,
+  setLogSink,
 } from "./logger.ts";
 import type { CallRequest, ConnectionState } from "./options.ts";
 import { CallScopes } from "./trace_context.ts";
-import { OFFLINE_LOG_LINES_MAX } from "./wire/limits.ts";
 import type { Json } from "./wire/protocol.ts";
 
 interface FakeTarget extends LogTarget {
@@ -29,7 +28,7 @@ function target(connectionState: ConnectionState = "connected"): FakeTarget {
   return { name: "shop", connectionState, requests, trigger };
 }
 
-/** What `task` prints, line by line with the method used. */
+/** The lines that `task` prints, with their methods. */
 function printed(task: () => void): string[] {
   const lines: string[] = [];
   const methods = ["debug", "info", "warn", "error"] as const;
@@ -88,12 +87,12 @@ Deno.test("Logger sends each line as a void call of the function of its level", 
   ]);
 });
 
-Deno.test("Logger names the call in whose handler it speaks", () => {
+Deno.test("Logger adds the trace of the running handler", () => {
   const worker = target();
   const scopes = new CallScopes();
   const [trace_id, span_id] = ["a".repeat(32), "b".repeat(16)];
   const traceparent = `00-${trace_id}-${span_id}-00`;
-  scopes.show();
+  scopes.attach();
 
   printed(() =>
     scopes.run(
@@ -101,17 +100,17 @@ Deno.test("Logger names the call in whose handler it speaks", () => {
       () => new Logger(worker).info("inside"),
     )
   );
-  scopes.hide();
+  scopes.detach();
 
   const [request] = worker.requests;
   const payload = { message: "inside", service_name: "shop", trace_id, span_id };
   assert.deepEqual(request!.payload, payload);
 });
 
-Deno.test("Logger gives the lines of a worker that sends telemetry to it, and calls nothing", () => {
-  const lines: LogLine[] = [];
+Deno.test("Logger passes lines to the sink of a worker and makes no calls", () => {
+  const lines: LogEntry[] = [];
   const worker = target("reconnecting");
-  sendLogsTo(worker, { takeLog: (line) => lines.push(line) > 0 });
+  setLogSink(worker, { takeLog: (line) => lines.push(line) > 0 });
   const big = 3n as unknown as Json;
 
   const shown = printed(() => {
@@ -129,7 +128,7 @@ Deno.test("Logger gives the lines of a worker that sends telemetry to it, and ca
   assert.deepEqual(worker.requests, []);
 });
 
-Deno.test("Logger marks what it prints as its own when the engine gets it too", () => {
+Deno.test("Logger marks lines that are also sent to the engine", () => {
   const [sent, kept] = [target(), target("failed")];
 
   const lines = printed(() => {
@@ -146,29 +145,29 @@ Deno.test("Logger marks what it prints as its own when the engine gets it too", 
   ]);
 });
 
-Deno.test("Logger prints a line that telemetry could not take like any other", () => {
+Deno.test("Logger prints a line that the sink drops without a mark", () => {
   const worker = target();
-  sendLogsTo(worker, { takeLog: () => false });
+  setLogSink(worker, { takeLog: () => false });
 
   assert.deepEqual(printed(() => new Logger(worker).info("one")), ["info: INFO  [shop] one"]);
   assert.deepEqual(worker.requests, []);
 });
 
-Deno.test("new Logger() speaks for the worker that was registered last", () => {
+Deno.test("new Logger() uses the worker that was registered last", () => {
   const logger = new Logger();
   const [first, second] = [target(), target()];
 
   printed(() => {
-    logFor(first);
+    setDefaultWorker(first);
     logger.info("one");
-    logFor(second);
+    setDefaultWorker(second);
     logger.info("two");
   });
 
   assert.deepEqual([first, second].map(({ requests }) => requests.length), [1, 1]);
 });
 
-Deno.test("Logger survives a worker that fails, and data that JSON cannot hold", async () => {
+Deno.test("Logger does not throw if a call fails, or for data that JSON cannot represent", async () => {
   const worker = target();
   const cycle: Record<string, unknown> = {};
   cycle.self = cycle;
@@ -189,7 +188,7 @@ Deno.test("Logger survives a worker that fails, and data that JSON cannot hold",
   assert.deepEqual(data, ["[object Object]", "3"]);
 });
 
-Deno.test("Logger survives a console that throws", () => {
+Deno.test("Logger does not throw if the console throws", () => {
   const { info } = console;
   const worker = target();
   console.info = () => {
@@ -204,19 +203,19 @@ Deno.test("Logger survives a console that throws", () => {
   assert.equal(worker.requests.length, 1);
 });
 
-Deno.test("Logger lets a bounded number of lines wait for a line to the engine", () => {
+Deno.test("Logger limits the number of lines that are queued without a connection", () => {
   const worker = target("reconnecting");
   const logger = new Logger(worker);
 
   printed(() => {
-    for (let i = 0; i < OFFLINE_LOG_LINES_MAX + 5; i++) logger.info("waits");
-    assert.equal(worker.requests.length, OFFLINE_LOG_LINES_MAX);
+    for (let i = 0; i < 1_005; i++) logger.info("waits");
+    assert.equal(worker.requests.length, 1_000);
 
     worker.connectionState = "connected";
     logger.info("goes out");
   });
 
-  assert.equal(worker.requests.length, OFFLINE_LOG_LINES_MAX + 1);
+  assert.equal(worker.requests.length, 1_001);
 });
 
 for (const state of ["failed", "disconnected"] as const) {
@@ -230,10 +229,10 @@ for (const state of ["failed", "disconnected"] as const) {
   });
 }
 
-Deno.test("printFailure() prints one line that cannot move the cursor", () => {
+Deno.test("printError() prints one line without control characters", () => {
   const error = new Error("refused:\n\u001b[2J\u009b1mno\u202e!\tReally\r");
 
-  assert.deepEqual(printed(() => printFailure(error)), [
+  assert.deepEqual(printed(() => printError(error)), [
     "error: [engine] refused: [2J1mno! Really",
   ]);
 });
@@ -251,22 +250,22 @@ function setup(variable: string | undefined = "1") {
   Deno.env.delete("ENGINE_OUTPUT_MARKS");
   const scopes = new CallScopes();
   const handle = (task: (target: MarkedConsole) => void): unknown[][] => {
-    scopes.show();
+    scopes.attach();
     const traceparent = `00-${TRACE}-${SPAN}-01`;
     scopes.run({ deadline: undefined, traceparent, baggage: undefined }, () => task(target));
-    scopes.hide();
+    scopes.detach();
     return printed;
   };
   return { handle, printed, target };
 }
 
 for (const method of ["log", "info", "warn", "error", "debug"] as const) {
-  Deno.test(`markOutput() marks what console.${method} prints in a handler`, () => {
+  Deno.test(`markOutput() marks the output of console.${method} in a handler`, () => {
     assert.deepEqual(setup().handle((target) => target[method]("hello")), [[`${MARK}hello`]]);
   });
 }
 
-Deno.test("markOutput() leaves what is printed outside of handlers alone", () => {
+Deno.test("markOutput() does not mark output outside of handlers", () => {
   const { printed, target } = setup();
 
   target.log("hello", 5);
@@ -283,7 +282,7 @@ const SHOWN: [string, unknown[], string][] = [
   ["a per cent sign", ["100 %"], `${MARK}100 %`],
 ];
 for (const [name, values, text] of SHOWN) {
-  Deno.test(`markOutput() prints ${name} as it was, line by line`, () => {
+  Deno.test(`markOutput() prints ${name} unchanged after the mark`, () => {
     assert.deepEqual(setup().handle((target) => target.log(...values)), [[text]]);
   });
 }
@@ -296,13 +295,13 @@ Deno.test("markOutput() marks every line of an error", () => {
   assert.ok(lines.every((line) => line.startsWith(MARK)));
 });
 
-Deno.test("markOutput() leaves putting values into a text to the console", () => {
+Deno.test("markOutput() leaves format strings to the console", () => {
   const printed = setup().handle((target) => target.log("%s is\n%d", "a\nb", 5));
 
   assert.deepEqual(printed, [[`${MARK}%s is\n${MARK}%d`, `a\n${MARK}b`, 5]]);
 });
 
-Deno.test("markOutput() prints a value that cannot be shown without a mark", () => {
+Deno.test("markOutput() prints a value that cannot be inspected without a mark", () => {
   const value = {
     get [Symbol.toStringTag](): string {
       throw new Error("no");
@@ -313,7 +312,7 @@ Deno.test("markOutput() prints a value that cannot be shown without a mark", () 
   assert.equal(shown.length, 1);
 });
 
-Deno.test("markOutput() marks once, however often it is asked", () => {
+Deno.test("markOutput() marks a console once", () => {
   const { handle, target } = setup();
   Deno.env.set("ENGINE_OUTPUT_MARKS", "1");
   markOutput(target);
@@ -323,14 +322,14 @@ Deno.test("markOutput() marks once, however often it is asked", () => {
 });
 
 for (const variable of [undefined, "0", "true"]) {
-  Deno.test(`markOutput() does nothing with ENGINE_OUTPUT_MARKS=${variable}`, () => {
+  Deno.test(`markOutput() has no effect with ENGINE_OUTPUT_MARKS=${variable}`, () => {
     const { handle } = setup(variable ?? "");
 
     assert.deepEqual(handle((target) => target.log("hello", 5)), [["hello", 5]]);
   });
 }
 
-Deno.test("printAsLogger() says so in the mark, in a handler and outside", () => {
+Deno.test("printAsLogger() adds logger to the mark, inside and outside of handlers", () => {
   const { handle, printed, target } = setup();
 
   handle(() => printAsLogger(() => target.info("INFO  a\nb")));
@@ -342,7 +341,7 @@ Deno.test("printAsLogger() says so in the mark, in a handler and outside", () =>
   assert.deepEqual(printed, [[`${inside}INFO  a\n${inside}b`], [`${outside}INFO  c`], ["d"]]);
 });
 
-Deno.test("printAsLogger() is over when printing fails", () => {
+Deno.test("printAsLogger() ends when printing throws", () => {
   const { printed, target } = setup();
 
   assert.throws(() =>

@@ -1,7 +1,7 @@
 /**
- * What a worker is told: its own options, and those of functions, triggers and calls.
+ * The types of the public API: options of a worker, of functions, triggers and calls.
  *
- * Fields that travel have the spelling of the wire; the others are camelCase.
+ * Fields that are sent have the spelling of the wire; the others are camelCase.
  *
  * @module
  */
@@ -10,7 +10,13 @@ import type { EngineError } from "./wire/errors.ts";
 import type { Action, Json } from "./wire/protocol.ts";
 import type { Dial } from "./wire/transport.ts";
 
-/** Where the line to the engine stands. `failed` and `disconnected` are final. */
+/**
+ * State of the connection to the engine.
+ *
+ * A worker starts as `connecting`. After it lost a connection, or failed to connect, it is
+ * `reconnecting`. Two states are final: `disconnected` after `shutdown()`, and `failed` when the
+ * attempts of `reconnect.maxAttempts` are used up or the engine rejected the worker.
+ */
 export type ConnectionState =
   | "connecting"
   | "connected"
@@ -18,77 +24,107 @@ export type ConnectionState =
   | "disconnected"
   | "failed";
 
-/** How a worker comes back after its line is lost. */
+/** How a worker reconnects. Each delay varies by up to 30 % in both directions. */
 export interface ReconnectOptions {
-  /** First wait, in milliseconds; each further one is twice as long. @default {1000} */
+  /** First delay, in milliseconds; each further one is twice as long. @default {1000} */
   readonly firstMs?: number | undefined;
-  /** Longest wait, in milliseconds; all waits vary by 30 %. @default {30000} */
+  /** Longest delay, in milliseconds. @default {30000} */
   readonly maxMs?: number | undefined;
-  /** Attempts in a row that may fail before the state is `failed`. @default {Infinity} */
+  /** Number of failed attempts in a row after which the state is `failed`. @default {Infinity} */
   readonly maxAttempts?: number | undefined;
 }
 
-/** How a worker is set up; everything may be left out. */
+/**
+ * Options of a worker.
+ *
+ * @example
+ * ```ts
+ * import { registerWorker } from "engine-sdk";
+ *
+ * const worker = registerWorker("ws://127.0.0.1:49134", {
+ *   workerName: "math",
+ *   timeoutMs: 5_000,
+ *   onError: (error) => console.error(error.code, error.message),
+ * });
+ * await worker.shutdown();
+ * ```
+ */
 export interface WorkerOptions {
   /** Name in listings and logs. @default ENGINE_WORKER_NAME, else `<hostname>:<pid>` */
   readonly workerName?: string | undefined;
-  /** One line for people. */
+  /** One sentence for listings. */
   readonly description?: string | undefined;
-  /** Proves to the engine that this worker may connect (`engine.auth_token` of its config). */
+  /** Bearer token, if the engine requires one (`engine.auth_token` in its configuration). */
   readonly token?: string | undefined;
-  /** Sent with every attempt to connect; a browser sends none. */
+  /** Headers of the upgrade request of each connection; browsers send none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Reported in listings; does not change where functions are registered. */
+  /** Shown in listings; does not change the namespace of functions. */
   readonly namespace?: string | undefined;
-  /** Time-out of calls that name none, in milliseconds. @default {30000} */
+  /** Timeout of calls that name none, in milliseconds, from 1 to 604800000. @default {30000} */
   readonly timeoutMs?: number | undefined;
-  /** How to come back after the line is lost. */
+  /** How to reconnect. */
   readonly reconnect?: ReconnectOptions | undefined;
   /**
-   * Hears of what went wrong outside of any call: the engine cannot be reached
-   * (`engine_unreachable`), a trigger was refused, a frame could not be read.
+   * Receives errors outside of calls: the engine cannot be reached (`engine_unreachable`), a
+   * registration was rejected, a frame is invalid, a handler of a call without result failed.
    *
-   * @default prints it with console.error
+   * @default prints the message with console.error
    */
   readonly onError?: ((error: EngineError) => void) | undefined;
   /**
-   * Whether the worker sends its log lines, spans of its handlers and what it uses to the engine,
-   * over a line of their own. Log lines travel as calls of `engine::log::*` otherwise.
+   * Whether the worker sends its log lines, the spans of its handlers and its use of memory and
+   * processor to the engine, over a connection of their own. Otherwise, log lines are sent as calls
+   * of `engine::log::*`.
    *
-   * @default {true} unless OTEL_ENABLED is `false`, or `dial` is given
+   * @default {true} unless OTEL_ENABLED is `false`, or `dial` is set
    */
   readonly telemetry?: boolean | undefined;
-  /** Opens the line; for tests and for workers in the engine's own process. */
+  /** Opens connections; for tests and for workers in the process of the engine. */
   readonly dial?: Dial | undefined;
-  /** Time, for tests. */
+  /** The clock; for tests. */
   readonly clock?: WorkerClock | undefined;
 }
 
-/** What a running handler knows of its call besides the payload. */
+/** The call that a handler is running: its ids, its deadline, and its connection to the caller. */
 export interface CallContext {
-  /** Id of the call, as the engine names it; `undefined` when nobody waits for a result. */
+  /** Id of the invocation, assigned by the engine; `undefined` if the caller wants no result. */
   readonly invocation_id: string | undefined;
-  /** The function that was called. */
+  /** Id of the function, such as `math::add`. */
   readonly function_id: string;
-  /** Connection that called; only the engine's own workers are told. */
+  /** Id of the caller's connection; set for workers in the process of the engine only. */
   readonly caller: string | undefined;
-  /** Aborted when the caller gave up, the time is over, or the line to the engine is lost. */
+  /**
+   * Aborted when the caller cancels the call, its timeout passes, or the connection is lost. Its
+   * `reason` is an {@linkcode EngineError}, `cancelled` or `invocation_stopped`.
+   */
   readonly signal: AbortSignal;
-  /** Milliseconds the caller waits, counted from the arrival of the call. */
+  /** How long the caller waits, in milliseconds from the arrival of the call. */
   readonly timeout_ms: number | undefined;
-  /** W3C trace context of the call. */
+  /** W3C `traceparent` of the call. */
   readonly traceparent: string | undefined;
-  /** W3C baggage of the call. */
+  /** W3C `baggage` of the call. */
   readonly baggage: string | undefined;
-  /** Sends news to the caller's `onProgress`; ignored once the handler has ended. */
+  /** Sends `data` to the `onProgress` of the caller; ignored when the call has ended. */
   progress(data: Json): void;
 }
 
 /**
- * Runs one call: payload in, result out, failure thrown.
+ * Runs one call: returns the result, or throws.
  *
- * `payload` is `null` when the caller gave none; `metadata` is what the caller or the trigger adds.
- * A returned `undefined` is no result at all. An error with a string `code` keeps its code.
+ * `payload` is `null` if the caller sent none; `metadata` is that of the caller or of the trigger.
+ * A handler that returns `undefined` has no result. An error with a string property `code` keeps
+ * its code; any other reaches the caller as `invocation_failed`.
+ *
+ * @example
+ * ```ts
+ * import type { Handler } from "engine-sdk";
+ *
+ * const add: Handler<{ a: number; b: number }> = async ({ a, b }, _metadata, context) => {
+ *   context.progress({ done: 0.5 });
+ *   await fetch("https://example.com/log", { signal: context.signal });
+ *   return { c: a + b };
+ * };
+ * ```
  */
 export type Handler<In = Json, Out = unknown> = (
   payload: In,
@@ -96,29 +132,42 @@ export type Handler<In = Json, Out = unknown> = (
   context: CallContext,
 ) => Out | Promise<Out>;
 
-/** What may be said of a function. */
+/** Options of a function. */
 export interface FunctionOptions {
-  /** One line for people. */
+  /** One sentence for listings. */
   readonly description?: string | undefined;
-  /** JSON Schema of the payload; the engine refuses calls that do not fit. */
+  /** JSON Schema of the payload; the engine rejects other payloads with `invalid_payload`. */
   readonly request_format?: Json | undefined;
   /** JSON Schema of the result; shown in listings, not checked. */
   readonly response_format?: Json | undefined;
-  /** Anything; `{ internal: true }` hides the function from listings. */
+  /** Any JSON; `{ internal: true }` hides the function from listings. */
   readonly metadata?: Json | undefined;
-  /** Namespace it belongs to. @default `default` */
+  /** Namespace of the function. @default `default` */
   readonly namespace?: string | undefined;
 }
 
-/** A trigger to register: when `type` happens, call `function_id`. */
+/**
+ * A trigger: calls `function_id` on events of the type `type`.
+ *
+ * @example A function that serves an HTTP route
+ * ```ts
+ * import type { TriggerInput } from "engine-sdk";
+ *
+ * const trigger: TriggerInput = {
+ *   type: "http",
+ *   function_id: "orders::create",
+ *   config: { api_path: "/orders", http_method: "POST" },
+ * };
+ * ```
+ */
 export interface TriggerInput {
-  /** The kind of trigger, such as `http`. */
+  /** Id of the trigger type, such as `http`. */
   readonly type: string;
-  /** The function to call; it need not exist yet. */
+  /** Id of the function to call; it may be registered later. */
   readonly function_id: string;
-  /** What the type wants to know, such as `{ api_path: "/orders" }`. */
+  /** Configuration, as the trigger type defines it, such as `{ api_path: "/orders" }`. */
   readonly config?: Json | undefined;
-  /** Handed to the function with every firing. */
+  /** Second argument of the function's handler. */
   readonly metadata?: Json | undefined;
   /** Namespace of the function. @default `default` */
   readonly namespace?: string | undefined;
@@ -126,88 +175,101 @@ export interface TriggerInput {
   readonly trigger_namespace?: string | undefined;
 }
 
-/** A trigger type to register. */
+/** A trigger type to provide. */
 export interface TriggerTypeInput {
   /** Such as `file-watch`. */
   readonly id: string;
-  /** One line for people. */
+  /** One sentence for listings. */
   readonly description: string;
-  /** JSON Schema of a trigger's `config`. */
+  /** JSON Schema of the `config` of triggers. */
   readonly trigger_request_format?: Json | undefined;
-  /** JSON Schema of the payload that functions get. */
+  /** JSON Schema of the payload that functions receive. */
   readonly call_request_format?: Json | undefined;
-  /** Namespace it belongs to. @default `default` */
+  /** Namespace of the trigger type. @default `default` */
   readonly namespace?: string | undefined;
 }
 
-/** A trigger that somebody registered, as the provider of its type sees it. */
+/** A trigger as the provider of its type receives it. */
 export interface TriggerInstance<Config = Json> {
-  /** Names the trigger; the same one after a reconnect. */
+  /** Identifies the trigger; the same after a reconnect. */
   readonly id: string;
-  /** Its type, as registered. */
+  /** Id of its type. */
   readonly trigger_type: string;
-  /** The function to call when it happens. */
+  /** Id of the function to call. */
   readonly function_id: string;
-  /** What the originator configured; `{}` when nothing. */
+  /** Configuration by the originator. @default `{}` */
   readonly config: Config;
-  /** To be handed on as `metadata` with every firing. */
+  /** To be passed as `metadata` of each call. */
   readonly metadata: Json | undefined;
   /** Namespace of the function; `undefined` for `default`. */
   readonly namespace: string | undefined;
 }
 
-/** What the provider of a trigger type does. */
+/**
+ * What the provider of a trigger type implements.
+ *
+ * The SDK calls `registerTrigger` and `unregisterTrigger` in turn for each trigger, and waits for
+ * one before it calls the other.
+ */
 export interface TriggerHandlers<Config = Json> {
-  /** Starts to watch; a throw refuses the trigger, and its text reaches the originator. */
+  /**
+   * Starts to watch for events of a trigger. If it throws, the trigger is rejected, and the
+   * originator receives the message.
+   */
   registerTrigger(trigger: TriggerInstance<Config>): void | Promise<void>;
   /**
-   * Stops to watch. Called once for every registered trigger: when the engine says so, and when
-   * the line to the engine ends (a new line brings the live ones again, with the same ids).
+   * Stops to watch. Called once for each registered trigger: when it is unregistered, and when the
+   * connection is lost. After a reconnect, live triggers are registered again with the same ids.
    */
   unregisterTrigger(trigger: { id: string; trigger_type: string }): void | Promise<void>;
 }
 
-/** Something that was registered. */
+/** A registered function, trigger or trigger type. */
 export interface Registration {
   /** Id of the function, the trigger or the trigger type. */
   readonly id: string;
-  /** Takes it back; a second time does nothing. */
+  /** Removes the registration; has no effect the second time. */
   unregister(): void;
 }
 
 /** A call to make. */
 export interface CallRequest<In = Json> {
-  /** Such as `math::add`. */
+  /** Id of the function, such as `math::add`. */
   readonly function_id: string;
-  /** Anything JSON can hold. */
+  /** Any JSON. @default `null` */
   readonly payload?: In | undefined;
-  /** Other than a plain call: see {@linkcode TriggerAction}. */
+  /** Another way to run the function: see {@linkcode TriggerAction}. */
   readonly action?: Action | undefined;
-  /** Milliseconds to wait for the result, counted from now. @default {30000} */
+  /**
+   * How long to wait for the result, in milliseconds, from 1 to 604800000. Inside a handler, at
+   * most what is left of the timeout of the call that it runs.
+   *
+   * @default `timeoutMs` of the worker, 30000
+   */
   readonly timeout_ms?: number | undefined;
   /** The same as `timeout_ms`. */
   readonly timeoutMs?: number | undefined;
   /** Second argument of the handler. */
   readonly metadata?: Json | undefined;
-  /** Namespace it belongs to. @default `default` */
+  /** Namespace of the function. @default `default` */
   readonly namespace?: string | undefined;
-  /** Cancels the call when aborted: an `AbortSignal`, or as much of one as a call listens to. */
+  /** Cancels the call when aborted: an `AbortSignal`, or the part of one that is used. */
   readonly signal?: {
     readonly aborted: boolean;
     readonly reason: unknown;
     addEventListener(type: "abort", listener: () => void, options?: { once?: boolean }): void;
     removeEventListener(type: "abort", listener: () => void): void;
   } | undefined;
-  /** W3C trace context. @default that of the call whose handler makes this one */
+  /** W3C `traceparent`. @default inside a handler, that of the call that it runs */
   readonly traceparent?: string | undefined;
-  /** W3C baggage. @default that of the call whose handler makes this one */
+  /** W3C `baggage`. @default inside a handler, that of the call that it runs */
   readonly baggage?: string | undefined;
-  /** Gets what the handler sends with `context.progress()`, in order. */
+  /** Receives what the handler passes to `context.progress()`, in order. */
   readonly onProgress?: ((data: Json) => void) | undefined;
 }
 
 /**
- * Ways to run a function other than waiting for its result.
+ * Ways to run a function other than by waiting for its result.
  *
  * @example
  * ```ts
@@ -219,8 +281,11 @@ export interface CallRequest<In = Json> {
  * ```
  */
 export const TriggerAction = {
-  /** Nobody waits: the call resolves at once, with nothing, whatever becomes of it. */
+  /** Fire and forget: the call resolves with `undefined` at once; its outcome is not reported. */
   Void: (): Action => ({ type: "void" }),
-  /** A queue takes it: the call resolves with `{ messageReceiptId }`. */
+  /**
+   * Puts the call into a queue: it resolves with `{ messageReceiptId }` when the queue has accepted
+   * it, and fails with `enqueue_error` if there is no such queue.
+   */
   Enqueue: ({ queue }: { queue: string }): Action => ({ type: "enqueue", queue }),
 } as const;

@@ -1,38 +1,37 @@
 /**
- * Telemetry as OTLP/JSON: log records, spans and gauges, and the frames that carry them.
+ * Encodes telemetry as OTLP/JSON: log records, spans and gauges, and the frames that contain them.
  *
- * Pure text: nothing here knows of lines or time. A record is written when it is made, so that what
- * waits is a string whose size is known; the frame around it is written when it leaves.
+ * A record is encoded when it is created, so that queues hold strings of known size; a frame is
+ * encoded when it is sent.
  *
  * @module
  */
-import { TELEMETRY_VALUE_CHARS_MAX } from "./wire/limits.ts";
 import { attempt } from "./platform.ts";
-import type { Json } from "./wire/protocol.ts";
 import type { TraceIds } from "./trace_context.ts";
+import type { Json } from "./wire/protocol.ts";
 
-/** What a frame carries: logs, traces or metrics. */
+/** What a frame contains: logs, spans or metrics. */
 export type Signal = "LOGS" | "OTLP" | "MTRC";
 
-/** Who speaks, as attributes such as `service.name`. */
+/** The source of telemetry, as attributes such as `service.name`. */
 export type Resource = Readonly<Record<string, Json | undefined>>;
 
-/** From the most talkative to the one that wakes somebody up. */
+/** From the most verbose to the most severe. */
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
 
-/** A log line before it is written. */
+/** A log record. */
 export interface LogRecord {
   readonly level: LogLevel;
   readonly message: string;
-  /** What goes with it; the members of an object become attributes, anything else is `data`. */
+  /** The members of an object become attributes; any other value becomes the attribute `data`. */
   readonly data?: Json | undefined;
   /** Milliseconds since 1970. */
   readonly at_ms: number;
-  /** The call in which it was said. */
+  /** The call during which it was logged. */
   readonly trace?: TraceIds | undefined;
 }
 
-/** A span before it is written. */
+/** A span. */
 export interface SpanRecord {
   readonly trace_id: string;
   readonly span_id: string;
@@ -42,7 +41,7 @@ export interface SpanRecord {
   readonly start_ms: number;
   readonly end_ms: number;
   readonly attributes: Resource;
-  /** Why it failed; `undefined` when it did not. */
+  /** Message of the error; `undefined` if it succeeded. */
   readonly error: string | undefined;
 }
 
@@ -55,8 +54,10 @@ export interface Gauge {
   readonly value: number;
 }
 
-/** Levels of nesting that are kept as they are; below, JSON text stands for a value. */
+/** Deepest nesting of an attribute; deeper values become JSON text. */
 const DEPTH_MAX = 8;
+/** Longest text in telemetry, in characters; the rest is cut off. */
+const VALUE_CHARS_MAX = 32 * 1024;
 
 const SEVERITIES: Readonly<Record<LogLevel, number>> = {
   trace: 1,
@@ -66,7 +67,7 @@ const SEVERITIES: Readonly<Record<LogLevel, number>> = {
   error: 17,
 };
 
-/** How each signal wraps its records: outer list, inner list, records. */
+/** The names around the records of each signal: outer list, inner list, records. */
 const WRAPPINGS: Readonly<Record<Signal, readonly [string, string, string]>> = {
   LOGS: ["resourceLogs", "scopeLogs", "logRecords"],
   OTLP: ["resourceSpans", "scopeSpans", "spans"],
@@ -75,7 +76,7 @@ const WRAPPINGS: Readonly<Record<Signal, readonly [string, string, string]>> = {
 
 const utf8 = new TextEncoder();
 
-/** Writes a log record; a text that is too long is cut. */
+/** Encodes a log record; long texts are cut. */
 export function encodeLog({ level, message, data, at_ms, trace }: LogRecord): string {
   const time = nanos(at_ms);
   return JSON.stringify({
@@ -89,7 +90,7 @@ export function encodeLog({ level, message, data, at_ms, trace }: LogRecord): st
   });
 }
 
-/** Writes the span of something that served a call. */
+/** Encodes a span of kind `server`. */
 export function encodeSpan(span: SpanRecord): string {
   return JSON.stringify({
     traceId: span.trace_id,
@@ -104,13 +105,13 @@ export function encodeSpan(span: SpanRecord): string {
   });
 }
 
-/** Writes a gauge as it was at a time, in milliseconds since 1970. */
+/** Encodes the value of a gauge at `at_ms`, in milliseconds since 1970. */
 export function encodeGauge({ name, unit, value }: Gauge, at_ms: number): string {
   const dataPoints = [{ timeUnixNano: nanos(at_ms), asDouble: value }];
   return JSON.stringify({ name, unit, gauge: { dataPoints } });
 }
 
-/** A frame: four letters, then the records of each resource. */
+/** Encodes a frame: the name of the signal, then the records of each resource. */
 export function encodeFrame(
   signal: Signal,
   groups: ReadonlyArray<{ readonly resource: Resource; readonly records: readonly string[] }>,
@@ -125,7 +126,7 @@ export function encodeFrame(
   return utf8.encode(`${signal}{"${outer}":[${parts.join(",")}]}`);
 }
 
-/** A list of attributes; what is `undefined` is left out. */
+/** A list of attributes; `undefined` ones are omitted. */
 function attributesOf(values: Resource): Json[] {
   return Object.entries(values).flatMap(([key, value]) =>
     value === undefined ? [] : [{ key: cut(key), value: valueOf(value, 1) }]
@@ -150,9 +151,9 @@ function valueOf(value: Json, depth: number): Json {
   return { kvlistValue: { values } };
 }
 
-/** What is kept of something that is shown as `text`: what it means as JSON, else its start. */
+/** The value of a `text` that may be JSON; a long text is cut and not parsed. */
 export function parseShown(text: string): Json {
-  if (text.length > TELEMETRY_VALUE_CHARS_MAX) return cut(text);
+  if (text.length > VALUE_CHARS_MAX) return cut(text);
   const parsed = attempt(() => ({ value: JSON.parse(text) as Json }));
   return parsed ? parsed.value : text;
 }
@@ -162,11 +163,11 @@ function isObject(data: Json): data is { [key: string]: Json } {
 }
 
 function cut(text: string): string {
-  if (text.length <= TELEMETRY_VALUE_CHARS_MAX) return text;
-  return `${text.slice(0, TELEMETRY_VALUE_CHARS_MAX)}…`;
+  if (text.length <= VALUE_CHARS_MAX) return text;
+  return `${text.slice(0, VALUE_CHARS_MAX)}…`;
 }
 
-/** As OTLP writes times: nanoseconds since 1970, as text since a double cannot hold them. */
+/** A time in OTLP/JSON: nanoseconds since 1970 as text, because a double is not exact enough. */
 function nanos(ms: number): string {
   return `${Math.round(ms * 1_000)}000`;
 }

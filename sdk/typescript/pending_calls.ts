@@ -1,105 +1,104 @@
 /**
- * Calls on their way: what answers them, and what ends them when nothing does.
+ * Calls that have no result yet, and their deadlines.
  *
- * All deadlines share one timer. It is set for the earliest of them and left alone when a call
- * ends, so a call costs no timer of its own; a sweep that finds nothing due sets it anew.
+ * All deadlines share one timer, set for the earliest. It is not changed when a call ends, so that
+ * a call costs no timer of its own; if it fires early, it is set again.
  *
  * @module
  */
-import type { WorkerClock } from "./platform.ts";
-import { errorBody, InvocationError } from "./wire/errors.ts";
-import { TIMEOUT_GRACE_MS } from "./wire/limits.ts";
 import type { CallRequest } from "./options.ts";
-import type { ErrorBody, Json } from "./wire/protocol.ts";
+import type { WorkerClock } from "./platform.ts";
 import { TurnoverMap } from "./turnover_map.ts";
+import { errorBody, InvocationError } from "./wire/errors.ts";
+import type { ErrorBody, Json } from "./wire/protocol.ts";
 
-/** A call whose result somebody waits for. */
-export interface OpenCall {
-  /** What its id counts to; unlike all others of the worker. */
+/** How long after a deadline the SDK waits for the `timeout` error of the engine. */
+const TIMEOUT_GRACE_MS = 1_000;
+/** Shortest interval between two checks of all deadlines. */
+const SWEEP_GAP_MS = 5;
+
+/** A call whose caller waits for the result. */
+export interface PendingCall {
+  /** The counter in its id; unique within the worker. */
   readonly count: number;
   readonly invocation_id: string;
   readonly function_id: string;
-  /** The same as JSON text. */
+  /** `function_id` as JSON text. */
   readonly quotedFunctionId: string;
-  /** Milliseconds it may take, counted from the call. */
+  /** Milliseconds from the call to the deadline. */
   readonly timeoutMs: number;
-  /** When that is over, on the worker's clock. */
+  /** The deadline, on the worker's clock. */
   readonly deadline: number;
-  /** Whether the frame has left; until then nobody but this process knows of the call. */
+  /** Whether the frame has been sent; until then, the engine does not know the call. */
   sent: boolean;
   readonly resolve: (value: Json | undefined) => void;
   readonly reject: (error: InvocationError) => void;
   readonly onProgress: ((data: Json) => void) | undefined;
-  /** What the caller may end it with, and who listens there until the call has ended. */
+  /** The signal that cancels the call. */
   readonly signal: CallRequest["signal"];
   /**
-   * Made before the call: V8 keeps a function that is put into an object later, with all it knows,
-   * until its next full collection.
+   * Listens to the signal until the call ends. Created before this object: V8 keeps a function that
+   * is added to an existing object, with its closure, until the next full collection.
    */
   readonly aborted: (() => void) | undefined;
 }
 
-/** Sweeps are at least so far apart, however close the deadlines are. */
-const SWEEP_GAP_MS = 5;
-
-/** The calls of one worker that have no result yet. */
-export class Waiting {
-  /** Whether the engine ends calls at their deadline itself; then its word is waited for. */
+/** The pending calls of one worker. */
+export class PendingCalls {
+  /** Whether the engine ends calls at their deadline; then its error is waited for. */
   engineEndsCalls = false;
-  readonly #calls = new TurnoverMap<number, OpenCall>();
+  readonly #calls = new TurnoverMap<number, PendingCall>();
   readonly #clock: WorkerClock;
-  readonly #expired: (call: OpenCall) => void;
+  readonly #expired: (call: PendingCall) => void;
   #sweepAt = Infinity;
   #cancelSweep: (() => void) | undefined;
 
-  /** `expired` hears of each call that ended because its time was over. */
-  constructor(clock: WorkerClock, expired: (call: OpenCall) => void) {
+  /** `expired` is called after a call has failed at its deadline. */
+  constructor(clock: WorkerClock, expired: (call: PendingCall) => void) {
     this.#clock = clock;
     this.#expired = expired;
   }
 
-  /** Calls that have no result yet. */
   get size(): number {
     return this.#calls.size;
   }
 
-  /** From now on the call waits. */
-  add(call: OpenCall): void {
+  add(call: PendingCall): void {
     this.#calls.set(call.count, call);
     this.#sweepBy(call.deadline);
   }
 
-  /** The call of this count, if it still waits. */
-  get(count: number): OpenCall | undefined {
+  /** The call with this counter, if it is pending. */
+  get(count: number): PendingCall | undefined {
     return this.#calls.get(count);
   }
 
-  /** Ends a call with what it returned; one that does not wait any more is left alone. */
+  /** Resolves a call; ignored if it is not pending. */
   resolve(count: number, value: Json | undefined): void {
     this.#take(count)?.resolve(value);
   }
 
-  /** Ends a call with a failure; one that does not wait any more is left alone. */
+  /** Rejects a call; ignored if it is not pending. */
   fail(count: number, error: ErrorBody): void {
     const call = this.#take(count);
     call?.reject(new InvocationError(error, call.function_id, call.invocation_id));
   }
 
-  /** Ends all calls, or only those whose frame has left. */
+  /** Rejects all calls, or only those whose frame has been sent. */
   failAll(error: ErrorBody, which: "all" | "sent"): void {
     for (const call of this.#calls.values()) {
       if (which === "all" || call.sent) this.fail(call.count, error);
     }
   }
 
-  /** Sets no timer any more; to be called once no call waits and none will. */
+  /** Cancels the timer; to be called when no call is pending and none will be added. */
   stop(): void {
     this.#cancelSweep?.();
     this.#cancelSweep = undefined;
     this.#sweepAt = Infinity;
   }
 
-  #take(count: number): OpenCall | undefined {
+  #take(count: number): PendingCall | undefined {
     const call = this.#calls.take(count);
     if (call?.aborted) call.signal?.removeEventListener("abort", call.aborted);
     return call;
@@ -126,17 +125,17 @@ export class Waiting {
     if (next < Infinity) this.#sweepBy(next);
   }
 
-  #endOf(call: OpenCall): number {
+  #endOf(call: PendingCall): number {
     return call.sent && this.engineEndsCalls ? call.deadline + TIMEOUT_GRACE_MS : call.deadline;
   }
 
-  #expire(call: OpenCall): void {
+  #expire(call: PendingCall): void {
     this.fail(call.count, timeoutError(call.timeoutMs));
     this.#expired(call);
   }
 }
 
-/** The failure of a call that took too long, as seen from its caller. */
+/** The error of a call whose deadline passed in the SDK. */
 export function timeoutError(timeoutMs: number): ErrorBody {
   return errorBody("TIMEOUT", `invocation timed out after ${timeoutMs}ms`);
 }

@@ -1,23 +1,22 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { type PendingCall, PendingCalls } from "./pending_calls.ts";
 import type { InvocationError } from "./wire/errors.ts";
-import { TIMEOUT_GRACE_MS } from "./wire/limits.ts";
 import type { Json } from "./wire/protocol.ts";
-import { type OpenCall, Waiting } from "./pending_calls.ts";
 
 function setup() {
   const clock = new FakeClock();
   const expired: string[] = [];
-  const waiting = new Waiting(clock, ({ invocation_id }) => expired.push(invocation_id));
+  const pending = new PendingCalls(clock, ({ invocation_id }) => expired.push(invocation_id));
   const ended: Record<string, Json | string | undefined> = {};
   let count = 0;
   const add = (
     invocation_id: string,
     timeoutMs: number,
     sent = true,
-    signal?: OpenCall["signal"],
-  ): OpenCall => {
-    const call: OpenCall = {
+    signal?: PendingCall["signal"],
+  ): PendingCall => {
+    const call: PendingCall = {
       count: ++count,
       invocation_id,
       function_id: "a::b",
@@ -31,44 +30,44 @@ function setup() {
       signal,
       aborted: signal && (() => {}),
     };
-    waiting.add(call);
+    pending.add(call);
     return call;
   };
-  return { clock, expired, waiting, ended, add };
+  return { clock, expired, pending, ended, add };
 }
 
-Deno.test("Waiting.resolve() ends the call with its result", () => {
-  const { waiting, ended, add } = setup();
+Deno.test("PendingCalls.resolve() resolves the call with its result", () => {
+  const { pending, ended, add } = setup();
   const { count } = add("1", 100);
 
-  waiting.resolve(count, { c: 5 });
+  pending.resolve(count, { c: 5 });
 
   assert.deepEqual(ended, { "1": { c: 5 } });
-  assert.equal(waiting.size, 0);
+  assert.equal(pending.size, 0);
 });
 
-Deno.test("Waiting.fail() ends the call with its error", () => {
-  const { waiting, ended, add } = setup();
+Deno.test("PendingCalls.fail() rejects the call with its error", () => {
+  const { pending, ended, add } = setup();
   const { count } = add("1", 100);
 
-  waiting.fail(count, { code: "out_of_stock", message: "Only 2 left" });
+  pending.fail(count, { code: "out_of_stock", message: "Only 2 left" });
 
   assert.deepEqual(ended, { "1": "out_of_stock: Only 2 left" });
 });
 
-Deno.test("Waiting ignores results that nobody waits for, and second ones", () => {
-  const { waiting, ended, add } = setup();
+Deno.test("PendingCalls ignores results of unknown calls, and second ones", () => {
+  const { pending, ended, add } = setup();
   const { count } = add("1", 100);
 
-  waiting.resolve(count + 1, 1);
-  waiting.resolve(count, 2);
-  waiting.resolve(count, 3);
+  pending.resolve(count + 1, 1);
+  pending.resolve(count, 2);
+  pending.resolve(count, 3);
 
   assert.deepEqual(ended, { "1": 2 });
 });
 
-Deno.test("Waiting ends calls at their deadlines, whatever their order, with one timer", () => {
-  const { clock, waiting, ended, expired, add } = setup();
+Deno.test("PendingCalls fails calls at their deadlines in any order, with one timer", () => {
+  const { clock, pending, ended, expired, add } = setup();
   add("late", 500);
   add("early", 100);
   add("middle", 300);
@@ -84,15 +83,15 @@ Deno.test("Waiting ends calls at their deadlines, whatever their order, with one
   clock.tick(200);
 
   assert.equal(ended.late, "TIMEOUT: invocation timed out after 500ms");
-  assert.equal(waiting.size, 0);
+  assert.equal(pending.size, 0);
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("Waiting needs no timer of its own for a thousand calls that are answered", () => {
-  const { clock, waiting, add } = setup();
+Deno.test("PendingCalls sets one timer for a thousand calls that are settled", () => {
+  const { clock, pending, add } = setup();
   for (let i = 0; i < 1_000; i++) {
     const { count } = add(`${i}`, 30_000);
-    waiting.fail(count, { code: "x", message: "x" });
+    pending.fail(count, { code: "x", message: "x" });
   }
 
   assert.equal(clock.waiting, 1);
@@ -100,34 +99,34 @@ Deno.test("Waiting needs no timer of its own for a thousand calls that are answe
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("Waiting gives an engine that ends calls itself time to do so", () => {
-  const { clock, waiting, expired, add } = setup();
-  waiting.engineEndsCalls = true;
+Deno.test("PendingCalls waits for the timeout error of an engine that ends calls", () => {
+  const { clock, pending, expired, add } = setup();
+  pending.engineEndsCalls = true;
   add("sent", 100);
   add("queued", 100, false);
 
   clock.tick(100);
   assert.deepEqual(expired, ["queued"]);
-  clock.tick(TIMEOUT_GRACE_MS - 1);
+  clock.tick(999);
   assert.deepEqual(expired, ["queued"]);
   clock.tick(1);
   assert.deepEqual(expired, ["queued", "sent"]);
 });
 
-Deno.test("Waiting.failAll() ends all calls, or those that were sent", () => {
-  const { waiting, ended, add } = setup();
+Deno.test("PendingCalls.failAll() rejects all calls, or those that were sent", () => {
+  const { pending, ended, add } = setup();
   add("sent", 100);
   add("queued", 100, false);
 
-  waiting.failAll({ code: "invocation_stopped", message: "Invocation stopped" }, "sent");
+  pending.failAll({ code: "invocation_stopped", message: "Invocation stopped" }, "sent");
   assert.deepEqual(Object.keys(ended), ["sent"]);
 
-  waiting.failAll({ code: "SHUTDOWN", message: "bye" }, "all");
+  pending.failAll({ code: "SHUTDOWN", message: "bye" }, "all");
   assert.equal(ended.queued, "SHUTDOWN: bye");
 });
 
-Deno.test("Waiting lets go of the abort signal however a call ends", () => {
-  const { clock, waiting, add } = setup();
+Deno.test("PendingCalls removes the listener of the abort signal however a call ends", () => {
+  const { clock, pending, add } = setup();
   const released: string[] = [];
   const [settled, failed] = ["settled", "failed", "expired"].map((id) => {
     const heard: unknown[] = [];
@@ -145,18 +144,18 @@ Deno.test("Waiting lets go of the abort signal however a call ends", () => {
     return call.count;
   });
 
-  waiting.resolve(settled!, undefined);
-  waiting.fail(failed!, { code: "x", message: "x" });
+  pending.resolve(settled!, undefined);
+  pending.fail(failed!, { code: "x", message: "x" });
   clock.tick(100);
 
   assert.deepEqual(released, ["settled", "failed", "expired"]);
 });
 
-Deno.test("Waiting.stop() leaves no timer behind", () => {
-  const { clock, waiting, add } = setup();
+Deno.test("PendingCalls.stop() cancels the timer", () => {
+  const { clock, pending, add } = setup();
   add("1", 100);
 
-  waiting.stop();
+  pending.stop();
 
   assert.equal(clock.waiting, 0);
 });

@@ -1,14 +1,27 @@
 /**
- * What the SDK may find around it: Deno, Node or a browser, told apart at run time.
+ * What the SDK uses of its platform: Deno, Node or a browser, detected at run time.
  *
- * Nothing here fails: what is missing or not permitted is `undefined`. All access to the
- * `process` global and to `node:` modules goes through this file, so that a browser never
- * sees an import it cannot resolve.
+ * Nothing here throws: what is missing or not permitted is `undefined`. All access to the `process`
+ * global and to `node:` modules is in this file, so that browsers get no import they cannot
+ * resolve.
  *
  * @module
  */
 
-/** The parts of `process` that are used; all of them may be missing. */
+/**
+ * The clock of a worker: the source of time and of all timers except those of the WebSocket
+ * transports. Tests pass one that they control as `WorkerOptions.clock`.
+ */
+export interface WorkerClock {
+  /** Milliseconds since an unspecified start; never decreases. */
+  now(): number;
+  /** Runs `task` once after `ms` milliseconds; the returned function cancels it. */
+  after(ms: number, task: () => void): () => void;
+  /** Milliseconds since 1970, with fractions. @default that of the platform */
+  wall?(): number;
+}
+
+/** The parts of `process` that are used; each may be missing. */
 interface ProcessLike {
   readonly versions?: Readonly<Record<string, string | undefined>>;
   readonly env?: Readonly<Record<string, string | undefined>>;
@@ -28,12 +41,12 @@ interface DenoLike {
   osRelease(): string;
 }
 
-/** Runs `read`; a refusal (such as Deno without a permission) counts as nothing there. */
+/** The result of `read`; `undefined` if it throws, as Deno does without a permission. */
 export function attempt<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch {
-    return undefined; // Not permitted is the same as not there: the worker runs without it.
+    return undefined; // Not permitted counts as not present.
   }
 }
 
@@ -43,33 +56,33 @@ export function processGlobal(): ProcessLike | undefined {
   return typeof found?.versions?.node === "string" ? found : undefined;
 }
 
-/** Deno's own global: the first look at its `process` takes 25 ms of a program's start. */
+/** The `Deno` global. Preferred to its `process`, whose first use takes 25 ms. */
 export function denoGlobal(): DenoLike | undefined {
   return (globalThis as { Deno?: DenoLike }).Deno;
 }
 
-/** An environment variable; `undefined` when empty, missing or not permitted. */
+/** An environment variable; `undefined` if it is empty, missing or not permitted. */
 export function environment(name: string): string | undefined {
   const deno = denoGlobal();
   return attempt(() => deno ? deno.env.get(name) : processGlobal()?.env?.[name]) || undefined;
 }
 
-/** A module of Node such as `node:os`; `undefined` where there is none (also Node before 20.16). */
+/** A module such as `node:os`; `undefined` in a browser and in Node before 20.16. */
 export function builtinModule<T>(name: string): T | undefined {
   return attempt(() => processGlobal()?.getBuiltinModule?.(name)) as T | undefined;
 }
 
 /**
- * Runs `task` at the end of this turn: after all of its microtasks, at whatever depth, and before
- * anything else. A browser has no such moment; there it is the next microtask.
+ * Runs `task` at the end of this tick of the event loop: after all microtasks, before any timer or
+ * I/O event. In a browser it runs as the next microtask.
  */
-export function atEndOfTurn(task: () => void): void {
+export function atEndOfTick(task: () => void): void {
   const process = processGlobal();
-  // A tick that is asked for outside of a microtask comes before them.
+  // nextTick() called outside of a microtask would run before the microtasks.
   queueMicrotask(process?.nextTick ? () => process.nextTick!(task) : task);
 }
 
-/** A fresh UUID, also on pages whose address is not a secure one. */
+/** A random UUID; also on web pages without a secure context. */
 export function newId(): string {
   if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
   const bytes = crypto.getRandomValues(new Uint8Array(16));
@@ -80,17 +93,7 @@ export function newId(): string {
     .map(([from, to]) => hex.slice(from, to)).join("-");
 }
 
-/** A clock that tests can move by hand. */
-export interface WorkerClock {
-  /** Milliseconds since an unspecified start; never goes back. */
-  now(): number;
-  /** Runs `task` once, `ms` milliseconds from now; call the result to cancel. */
-  after(ms: number, task: () => void): () => void;
-  /** Milliseconds since 1970, with fractions. @default the platform's */
-  wall?(): number;
-}
-
-/** The clock of the platform: Deno's, Node's or the browser's timers. */
+/** The clock of Deno, Node or the browser. */
 export const platformClock: WorkerClock = {
   now: () => performance.now(),
   after(ms, task) {
@@ -100,18 +103,18 @@ export const platformClock: WorkerClock = {
   wall: wallTime,
 };
 
-/** What `performance.now()` counts from, in milliseconds since 1970. */
+/** Difference between the platform's two clocks above which the origin is corrected. */
+const WALL_SLACK_MS = 5;
+
+/** Start of `performance.now()`, in milliseconds since 1970. */
 let originMs = performance.timeOrigin;
 
 /**
- * Milliseconds since 1970, finer than `Date` tells and right again soon after somebody has set the
- * machine's clock.
+ * Milliseconds since 1970, with a finer resolution than `Date`; follows changes of the system
+ * clock.
  */
 export function wallTime(): number {
   const [now, date] = [performance.now(), Date.now()];
   if (Math.abs(date - originMs - now) > WALL_SLACK_MS) originMs = date - now;
   return originMs + now;
 }
-
-/** So much the two clocks of the platform may be apart before the finer one is set anew. */
-const WALL_SLACK_MS = 5;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import {
-  atEndOfTurn,
+  atEndOfTick,
   attempt,
   builtinModule,
   environment,
@@ -10,12 +10,12 @@ import {
   wallTime,
 } from "./platform.ts";
 
-Deno.test("attempt() gives undefined for what throws", () => {
+Deno.test("attempt() returns undefined if the function throws", () => {
   assert.equal(attempt(() => 5), 5);
   assert.equal(attempt(() => JSON.parse("no")), undefined);
 });
 
-Deno.test("environment() reads a variable and takes an empty one for none", () => {
+Deno.test("environment() reads a variable and returns undefined for an empty one", () => {
   Deno.env.set("ENGINE_TEST_VARIABLE", "yes");
   assert.equal(environment("ENGINE_TEST_VARIABLE"), "yes");
 
@@ -26,17 +26,17 @@ Deno.test("environment() reads a variable and takes an empty one for none", () =
 });
 
 Deno.test({
-  name: "environment() takes a variable that may not be read for none",
+  name: "environment() returns undefined for a variable that Deno does not permit",
   permissions: { env: false },
   fn: () => assert.equal(environment("HOME"), undefined),
 });
 
-Deno.test("builtinModule() finds modules of Node, and nothing for other names", () => {
+Deno.test("builtinModule() finds modules of Node and returns undefined for other names", () => {
   assert.ok(builtinModule<{ EOL: string }>("node:os")?.EOL);
   assert.equal(builtinModule("no-such-module"), undefined);
 });
 
-Deno.test("a page without a process has no modules and no environment", () => {
+Deno.test("a platform without a process has no modules and no environment", () => {
   const globals = globalThis as { process?: unknown; Deno?: unknown };
   const { process, Deno } = globals;
   try {
@@ -54,7 +54,7 @@ Deno.test("a page without a process has no modules and no environment", () => {
   }
 });
 
-Deno.test("newId() makes UUIDs of version 4, also where the platform has no function for it", () => {
+Deno.test("newId() creates UUIDs of version 4, also without crypto.randomUUID()", () => {
   const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
   const { randomUUID } = crypto;
   assert.match(newId(), uuid);
@@ -70,7 +70,7 @@ Deno.test("newId() makes UUIDs of version 4, also where the platform has no func
   }
 });
 
-Deno.test("atEndOfTurn() waits for microtasks at any depth, and for nothing else", async () => {
+Deno.test("atEndOfTick() runs after all microtasks and before anything else", async () => {
   const order: string[] = [];
   const deep = async (): Promise<void> => {
     for (let i = 0; i < 50; i++) await null;
@@ -79,7 +79,7 @@ Deno.test("atEndOfTurn() waits for microtasks at any depth, and for nothing else
 
   await new Promise<void>((resolve) => {
     setTimeout(() => {
-      atEndOfTurn(() => order.push("end"));
+      atEndOfTick(() => order.push("end"));
       setTimeout(() => resolve(void order.push("timer")));
       void deep();
     });
@@ -88,18 +88,18 @@ Deno.test("atEndOfTurn() waits for microtasks at any depth, and for nothing else
   assert.deepEqual(order, ["microtasks", "end", "timer"]);
 });
 
-Deno.test("atEndOfTurn() makes do with a microtask where there is no process", async () => {
+Deno.test("atEndOfTick() uses a microtask on a platform without a process", async () => {
   const globals = globalThis as { process?: unknown };
   const { process } = globals;
   globals.process = undefined;
   try {
-    await new Promise<void>((resolve) => atEndOfTurn(resolve));
+    await new Promise<void>((resolve) => atEndOfTick(resolve));
   } finally {
     globals.process = process;
   }
 });
 
-Deno.test("platformClock runs a task after its time, which now() shows", async () => {
+Deno.test("platformClock runs a task after its delay, as measured by now()", async () => {
   const start = platformClock.now();
 
   await new Promise<void>((resolve) => platformClock.after(5, resolve));
@@ -107,7 +107,7 @@ Deno.test("platformClock runs a task after its time, which now() shows", async (
   assert.ok(platformClock.now() > start);
 });
 
-Deno.test("platformClock forgets a task that was cancelled", async () => {
+Deno.test("platformClock does not run a cancelled task", async () => {
   const ran: string[] = [];
   const cancel = platformClock.after(1, () => ran.push("cancelled"));
 
@@ -117,7 +117,7 @@ Deno.test("platformClock forgets a task that was cancelled", async () => {
   assert.deepEqual(ran, []);
 });
 
-Deno.test("wallTime() tells what the wall clock tells, and fractions", () => {
+Deno.test("wallTime() equals the system clock, with fractions", () => {
   const before = Date.now();
   const times = Array.from({ length: 50 }, () => wallTime());
 
@@ -125,7 +125,7 @@ Deno.test("wallTime() tells what the wall clock tells, and fractions", () => {
   assert.ok(times.some((time) => !Number.isInteger(time)));
 });
 
-Deno.test("wallTime() follows a clock that somebody sets", () => {
+Deno.test("wallTime() follows changes of the system clock", () => {
   const { now } = Date;
   const real = now();
   Date.now = () => real + 3_600_000;

@@ -1,24 +1,27 @@
 /**
- * What this process uses, and how late its event loop is.
+ * Gauges of this process: memory, CPU, and the lag of its event loop.
  *
- * Memory and processor come from the platform; lateness is measured by a short timer, since that is
- * what a call that arrives feels. A browser tells neither, and slows timers of hidden pages down:
- * there nothing is measured.
+ * Memory and CPU come from the platform; the lag is how late a short timer fires. Nothing is
+ * measured in a browser, which reports neither and slows down the timers of hidden pages.
  *
  * @module
  */
-import { attempt, processGlobal, type WorkerClock } from "./platform.ts";
-import { LOOP_LAG_SAMPLE_MS } from "./wire/limits.ts";
 import type { Gauge } from "./otlp.ts";
+import { attempt, processGlobal, type WorkerClock } from "./platform.ts";
 
-/** The parts of `process` that are read. */
+/** Interval of samples of the event loop's lag. */
+const LOOP_LAG_SAMPLE_MS = 50;
+/** Most samples between two reads: those of a minute. */
+const LAGS_MAX = 60_000 / LOOP_LAG_SAMPLE_MS;
+
+/** The parts of `process` that are used. */
 export interface MeasuredProcess {
   memoryUsage?(): { readonly rss: number };
-  /** Microseconds of processor time since the process started. */
+  /** Microseconds of CPU time since the process started. */
   cpuUsage?(): { readonly user: number; readonly system: number };
 }
 
-/** Measures this process from {@linkcode ProcessGauges.start} to {@linkcode ProcessGauges.stop}. */
+/** The gauges of this process. */
 export class ProcessGauges {
   readonly #clock: WorkerClock;
   readonly #process: MeasuredProcess | undefined;
@@ -27,7 +30,7 @@ export class ProcessGauges {
   #readAt = 0;
   #cpuMicros: number | undefined;
 
-  /** Measures nothing yet; `process` is another one in tests only. */
+  /** Tests pass another `process`. */
   constructor(
     clock: WorkerClock,
     process: MeasuredProcess | undefined = processGlobal() as MeasuredProcess | undefined,
@@ -36,7 +39,7 @@ export class ProcessGauges {
     this.#process = process;
   }
 
-  /** Starts to measure. */
+  /** Starts the measurement. */
   start(): void {
     if (!this.#process || this.#cancel) return;
     this.#readAt = this.#clock.now();
@@ -44,14 +47,14 @@ export class ProcessGauges {
     this.#sample();
   }
 
-  /** Measures no more. */
+  /** Ends the measurement. */
   stop(): void {
     this.#cancel?.();
     this.#cancel = undefined;
     this.#lags.length = 0;
   }
 
-  /** What was measured since the last time; empty where nothing can be. */
+  /** The gauges since the last call; empty while nothing is measured. */
   read(): Gauge[] {
     if (!this.#cancel) return [];
     const gauges: Gauge[] = [];
@@ -70,7 +73,7 @@ export class ProcessGauges {
     return gauges;
   }
 
-  /** Part of one processor since the last time; 1: all of it. */
+  /** Share of one processor since the last call; 1 is all of it. */
   #cpuShare(): number | undefined {
     const [now, micros] = [this.#clock.now(), this.#readCpu()];
     const before = this.#cpuMicros;
@@ -89,13 +92,10 @@ export class ProcessGauges {
   #sample(): void {
     const due = this.#clock.now() + LOOP_LAG_SAMPLE_MS;
     this.#cancel = this.#clock.after(LOOP_LAG_SAMPLE_MS, () => {
-      // Nobody reads while there is no line: the newest of a bounded number are kept.
+      // Without a connection there are no reads: only the newest samples are kept.
       if (this.#lags.length >= LAGS_MAX) this.#lags.shift();
       this.#lags.push(Math.max(0, this.#clock.now() - due));
       this.#sample();
     });
   }
 }
-
-/** Kept between two readings: those of a minute. */
-const LAGS_MAX = 60_000 / LOOP_LAG_SAMPLE_MS;

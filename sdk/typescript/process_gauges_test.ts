@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { LOOP_LAG_SAMPLE_MS } from "./wire/limits.ts";
 import { type MeasuredProcess, ProcessGauges } from "./process_gauges.ts";
 
 function setup(process?: MeasuredProcess) {
@@ -18,7 +17,7 @@ function setup(process?: MeasuredProcess) {
   return { clock, gauges, values, compute: (us: number) => void (micros += us) };
 }
 
-Deno.test("ProcessGauges.read() tells memory, the share of a processor and the lag", () => {
+Deno.test("ProcessGauges.read() returns memory, CPU share and lag", () => {
   const { clock, gauges, values, compute } = setup();
   gauges.start();
   compute(100_000);
@@ -32,7 +31,7 @@ Deno.test("ProcessGauges.read() tells memory, the share of a processor and the l
   });
 });
 
-Deno.test("ProcessGauges.read() tells the share since the last time only", () => {
+Deno.test("ProcessGauges.read() returns the CPU share since the last call", () => {
   const { clock, gauges, values, compute } = setup();
   gauges.start();
   compute(1_000_000);
@@ -43,7 +42,7 @@ Deno.test("ProcessGauges.read() tells the share since the last time only", () =>
   assert.deepEqual(values()["process.cpu.utilization"], [0, "1"]);
 });
 
-Deno.test("ProcessGauges tells how late the loop was at worst, and mostly", () => {
+Deno.test("ProcessGauges reports the highest lag and the 99th percentile", () => {
   let now = 0;
   const tasks: (() => void)[] = [];
   const clock = {
@@ -56,7 +55,7 @@ Deno.test("ProcessGauges tells how late the loop was at worst, and mostly", () =
   const gauges = new ProcessGauges(clock, {});
   gauges.start();
   for (let i = 0; i < 200; i++) {
-    now += LOOP_LAG_SAMPLE_MS + (i === 7 ? 400 : i === 8 ? 100 : 2);
+    now += 50 + (i === 7 ? 400 : i === 8 ? 100 : 2);
     tasks.shift()!();
   }
 
@@ -68,7 +67,7 @@ Deno.test("ProcessGauges tells how late the loop was at worst, and mostly", () =
   assert.deepEqual(gauges.read(), []);
 });
 
-Deno.test("ProcessGauges keeps a minute's worth when nobody reads", () => {
+Deno.test("ProcessGauges keeps the samples of a minute", () => {
   const { clock, gauges, values } = setup();
   gauges.start();
   clock.tick(10 * 60_000);
@@ -77,7 +76,7 @@ Deno.test("ProcessGauges keeps a minute's worth when nobody reads", () => {
   assert.equal(clock.waiting, 1);
 });
 
-Deno.test("ProcessGauges leaves out what the platform refuses to tell", () => {
+Deno.test("ProcessGauges omits what the platform does not permit", () => {
   const refuse = (): never => {
     throw new Error("not permitted");
   };
@@ -91,7 +90,7 @@ Deno.test("ProcessGauges leaves out what the platform refuses to tell", () => {
   ]);
 });
 
-Deno.test("ProcessGauges measures nothing before its start and after its end", () => {
+Deno.test("ProcessGauges measures nothing before start() and after stop()", () => {
   const { clock, gauges } = setup();
   assert.deepEqual(gauges.read(), []);
 

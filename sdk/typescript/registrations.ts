@@ -1,15 +1,14 @@
 /**
- * All that a worker offers, kept so that it can be said again on every new line.
+ * The registrations of a worker, kept so that they can be sent on each new connection.
  *
- * The order on a new line is trigger types, functions, triggers. The same id of a function or a
- * type registered again replaces what was there; the earlier registration then no longer counts.
- * What is kept is the text, written at once: what user code does later to an object that it handed
- * over changes nothing.
+ * They are sent in the order trigger types, functions, triggers. A function or type with the same
+ * id replaces the earlier one, whose `unregister()` then has no effect. The frames are written when
+ * user code registers, so later changes to its objects have no effect.
  *
  * @module
  */
-import { encodeMessage } from "./wire/codec.ts";
 import type { Handler, Registration, TriggerHandlers } from "./options.ts";
+import { encodeMessage } from "./wire/codec.ts";
 import {
   DEFAULT_NAMESPACE,
   type RegisterFunction,
@@ -18,58 +17,62 @@ import {
   type WorkerMessage,
 } from "./wire/protocol.ts";
 
-/** A function and what runs it. */
-interface OfferedFunction {
+/** A function: its frame and its handler. */
+interface RegisteredFunction {
   readonly text: string;
   readonly handler: Handler;
 }
 
-/** A trigger type and what watches for it. */
-interface OfferedType {
+/** A trigger type: its frame and its handlers. */
+interface RegisteredType {
   readonly text: string;
   readonly handlers: TriggerHandlers;
 }
 
 /** The registrations of one worker. */
 export class Registrations {
-  readonly #functions = new Map<string, OfferedFunction>();
-  readonly #types = new Map<string, OfferedType>();
+  readonly #functions = new Map<string, RegisteredFunction>();
+  readonly #types = new Map<string, RegisteredType>();
   readonly #triggers = new Map<string, string>();
   readonly #send: (text: string) => void;
-  readonly #withdrawn: (handlers: TriggerHandlers) => void;
+  readonly #typeRemoved: (handlers: TriggerHandlers) => void;
 
-  /** `send` says it to the engine if there is a line; `withdrawn` hears of types taken back. */
-  constructor(send: (text: string) => void, withdrawn: (handlers: TriggerHandlers) => void) {
+  /** `send` sends a frame if connected; `typeRemoved` is called when a type is unregistered. */
+  constructor(send: (text: string) => void, typeRemoved: (handlers: TriggerHandlers) => void) {
     this.#send = send;
-    this.#withdrawn = withdrawn;
+    this.#typeRemoved = typeRemoved;
   }
 
-  /** Offers a function. @throws {EngineError} `serialization_error` */
+  /** Registers a function. @throws {EngineError} `serialization_error` */
   addFunction(message: RegisterFunction, handler: Handler): Registration {
     const { id, namespace } = message;
-    const take: WorkerMessage = { type: "unregisterfunction", id, ...namespace && { namespace } };
-    const offer = { text: encodeMessage(message), handler };
-    return this.#add(this.#functions, id, keyOf(namespace, id), offer, take);
+    const removal: WorkerMessage = {
+      type: "unregisterfunction",
+      id,
+      ...namespace && { namespace },
+    };
+    const entry = { text: encodeMessage(message), handler };
+    return this.#add(this.#functions, id, keyOf(namespace, id), entry, removal);
   }
 
-  /** Offers a trigger type. @throws {EngineError} `serialization_error` */
+  /** Registers a trigger type. @throws {EngineError} `serialization_error` */
   addType(message: RegisterTriggerType, handlers: TriggerHandlers): Registration {
     const { id, namespace } = message;
-    const take: WorkerMessage = {
+    const removal: WorkerMessage = {
       type: "unregistertriggertype",
       id,
       ...namespace && { namespace },
     };
-    const offer = { text: encodeMessage(message), handlers };
-    return this.#add(this.#types, id, keyOf(namespace, id), offer, take, () => {
-      this.#withdrawn(handlers);
+    const entry = { text: encodeMessage(message), handlers };
+    return this.#add(this.#types, id, keyOf(namespace, id), entry, removal, () => {
+      this.#typeRemoved(handlers);
     });
   }
 
-  /** Asks for a trigger. @throws {EngineError} `serialization_error` */
+  /** Registers a trigger. @throws {EngineError} `serialization_error` */
   addTrigger(message: RegisterTrigger): Registration {
     const { id, trigger_type } = message;
-    const text = encodeMessage(message); // What cannot be written is not kept either.
+    const text = encodeMessage(message); // Throws before the trigger is kept.
     this.#triggers.set(id, text);
     this.#send(text);
     const unregister = (): void => {
@@ -79,44 +82,44 @@ export class Registrations {
     return { id, unregister };
   }
 
-  /** What runs a function. */
+  /** The handler of a function. */
   handler(namespace: string | undefined, function_id: string): Handler | undefined {
     return this.#functions.get(keyOf(namespace, function_id))?.handler;
   }
 
-  /** What watches for triggers of a type. */
+  /** The handlers of a trigger type. */
   triggerHandlers(namespace: string | undefined, id: string): TriggerHandlers | undefined {
     return this.#types.get(keyOf(namespace, id))?.handlers;
   }
 
-  /** Everything, as it is said on a new line. */
+  /** The frames of all registrations, in the order for a new connection. */
   frames(): string[] {
     return [...this.#types.values(), ...this.#functions.values()]
       .map(({ text }) => text)
       .concat([...this.#triggers.values()]);
   }
 
-  #add<Offer extends { readonly text: string }>(
-    table: Map<string, Offer>,
+  #add<Entry extends { readonly text: string }>(
+    table: Map<string, Entry>,
     id: string,
     key: string,
-    offer: Offer,
-    takeBack: WorkerMessage,
-    takenBack?: () => void,
+    entry: Entry,
+    removal: WorkerMessage,
+    removed?: () => void,
   ): Registration {
-    table.set(key, offer);
-    this.#send(offer.text);
+    table.set(key, entry);
+    this.#send(entry.text);
     const unregister = (): void => {
-      if (table.get(key) !== offer) return; // Replaced, or taken back before.
+      if (table.get(key) !== entry) return; // Replaced, or unregistered before.
       table.delete(key);
-      this.#send(encodeMessage(takeBack));
-      takenBack?.();
+      this.#send(encodeMessage(removal));
+      removed?.();
     };
     return { id, unregister };
   }
 }
 
-/** The id itself for the default namespace: nearly all calls, and no string to be made for them. */
+/** For the default namespace the id itself, so that most calls create no string. */
 function keyOf(namespace: string | undefined, id: string): string {
   const isDefault = namespace === undefined || namespace === DEFAULT_NAMESPACE;
   if (isDefault && !id.startsWith("\u0000")) return id;

@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import type { TriggerHandlers } from "./options.ts";
-import type { Json, RegisterFunction, RegisterTriggerType } from "./wire/protocol.ts";
 import { Registrations } from "./registrations.ts";
+import type { Json, RegisterFunction, RegisterTriggerType } from "./wire/protocol.ts";
 
 function setup() {
   const sent: Record<string, Json>[] = [];
-  const withdrawn: TriggerHandlers[] = [];
+  const removedTypes: TriggerHandlers[] = [];
   const registrations = new Registrations(
     (text) => sent.push(JSON.parse(text)),
-    (handlers) => withdrawn.push(handlers),
+    (handlers) => removedTypes.push(handlers),
   );
   const frames = () => registrations.frames().map((text) => JSON.parse(text).id);
   const texts = (): Record<string, Json>[] =>
     registrations.frames().map((text) => JSON.parse(text));
-  return { frames, registrations, sent, texts, withdrawn };
+  return { frames, registrations, sent, texts, removedTypes };
 }
 
 const FUNCTION: RegisterFunction = { type: "registerfunction", id: "a::b" };
@@ -26,7 +26,7 @@ const TRIGGER = {
 } as const;
 const PROVIDER: TriggerHandlers = { registerTrigger() {}, unregisterTrigger() {} };
 
-Deno.test("Registrations says types first, then functions, then triggers", () => {
+Deno.test("Registrations.frames() are types, then functions, then triggers", () => {
   const { frames, registrations } = setup();
   registrations.addTrigger(TRIGGER);
   registrations.addFunction(FUNCTION, () => 1);
@@ -50,8 +50,8 @@ Deno.test("Registrations finds handlers by namespace and id", () => {
   assert.equal(registrations.triggerHandlers(undefined, "watch"), undefined);
 });
 
-Deno.test("unregister() takes a registration back, once", () => {
-  const { frames, registrations, sent, withdrawn } = setup();
+Deno.test("unregister() removes a registration, once", () => {
+  const { frames, registrations, sent, removedTypes } = setup();
   const all = [
     registrations.addFunction({ ...FUNCTION, namespace: "billing" }, () => 1),
     registrations.addType(TYPE, PROVIDER),
@@ -67,10 +67,10 @@ Deno.test("unregister() takes a registration back, once", () => {
     { type: "unregistertriggertype", id: "watch" },
     { type: "unregistertrigger", id: "t1", trigger_type: "http" },
   ]);
-  assert.deepEqual(withdrawn, [PROVIDER]);
+  assert.deepEqual(removedTypes, [PROVIDER]);
 });
 
-Deno.test("a function registered again replaces the first, whose unregister() then does nothing", () => {
+Deno.test("a function with the same id replaces the first, whose unregister() has no effect", () => {
   const { frames, registrations, sent } = setup();
   const again = () => 2;
   const first = registrations.addFunction(FUNCTION, () => 1);
@@ -84,7 +84,7 @@ Deno.test("a function registered again replaces the first, whose unregister() th
   assert.deepEqual(sent, []);
 });
 
-Deno.test("what JSON cannot hold is refused and not kept", () => {
+Deno.test("values that JSON cannot represent are rejected and not kept", () => {
   const { frames, registrations } = setup();
   const metadata = 1n as unknown as Json;
 
@@ -98,7 +98,7 @@ Deno.test("what JSON cannot hold is refused and not kept", () => {
   assert.deepEqual(frames(), []);
 });
 
-Deno.test("Registrations keeps what an object said when it was handed over", () => {
+Deno.test("later changes to objects do not affect registrations", () => {
   const { registrations, sent, texts } = setup();
   const config: Record<string, Json> = { api_path: "/a" };
   const metadata: Record<string, Json> = { team: "shop" };
@@ -107,7 +107,7 @@ Deno.test("Registrations keeps what an object said when it was handed over", () 
 
   config.api_path = "/b";
   registrations.addTrigger({ ...TRIGGER, id: "t2", config });
-  metadata.self = metadata; // JSON cannot hold this; a new line must not trip over it.
+  metadata.self = metadata; // JSON cannot represent this.
 
   assert.deepEqual(sent.map(({ config }) => config), [{ api_path: "/a" }, undefined, {
     api_path: "/b",
@@ -119,9 +119,9 @@ Deno.test("Registrations keeps what an object said when it was handed over", () 
   ]);
 });
 
-Deno.test("no id of one namespace can be taken for one of another", () => {
+Deno.test("ids of different namespaces do not collide", () => {
   const { registrations } = setup();
-  const offers: [namespace: string | undefined, id: string][] = [
+  const keys: [namespace: string | undefined, id: string][] = [
     [undefined, "a"],
     ["n", "a"],
     [undefined, "\u0000n\u0000a"],
@@ -129,13 +129,13 @@ Deno.test("no id of one namespace can be taken for one of another", () => {
     [undefined, "\u0000default\u0000a"],
     ["n", "\u0000a"],
   ];
-  const handlers = offers.map(([namespace, id]) => {
+  const handlers = keys.map(([namespace, id]) => {
     const handler = () => {};
     const own = namespace !== undefined && { namespace };
     registrations.addFunction({ type: "registerfunction", id, ...own }, handler);
     return handler;
   });
 
-  assert.deepEqual(offers.map(([namespace, id]) => registrations.handler(namespace, id)), handlers);
+  assert.deepEqual(keys.map(([namespace, id]) => registrations.handler(namespace, id)), handlers);
   assert.equal(registrations.handler("default", "a"), handlers[0]);
 });

@@ -1,24 +1,16 @@
 /**
- * What a worker tells about itself: its log lines, the spans of its handlers, what it uses.
+ * The telemetry of a worker: its log lines, the spans of its handlers, its use of resources.
  *
- * Everything is queued, bounded, and sent by the way; nothing here waits, throws or reports, since
- * no handler is to suffer from being watched. What cannot be sent is left out, and the logs say how
- * many lines that were.
+ * Records are queued in memory up to a limit and sent in batches, over a connection of their own,
+ * so that no call waits behind them. Nothing here waits, throws or reports: telemetry must not
+ * affect handlers. Records that cannot be sent are dropped; a log line contains their number.
  *
  * @module
  */
-import {
-  attempt,
-  environment,
-  platformClock,
-  processGlobal,
-  wallTime,
-  type WorkerClock,
-} from "./platform.ts";
-import { type Line, ReconnectingLine } from "./connection.ts";
+import { type Connection, ReconnectingConnection } from "./connection.ts";
 import { dialPlatform } from "./dial.ts";
 import { SDK_VERSION } from "./identity.ts";
-import type { LogLine, LogSink } from "./logger.ts";
+import type { LogEntry, LogSink } from "./logger.ts";
 import type { WorkerOptions } from "./options.ts";
 import {
   encodeFrame,
@@ -29,20 +21,37 @@ import {
   type Resource,
   type Signal,
 } from "./otlp.ts";
+import {
+  attempt,
+  environment,
+  platformClock,
+  processGlobal,
+  wallTime,
+  type WorkerClock,
+} from "./platform.ts";
 import { ProcessGauges } from "./process_gauges.ts";
 import { looksSampled, readTraceparent, runningTraceparent } from "./trace_context.ts";
-import {
-  TELEMETRY_AHEAD_BYTES,
-  TELEMETRY_BATCH_MS,
-  TELEMETRY_FRAME_CHARS_MAX,
-  TELEMETRY_QUEUE_CHARS_MAX,
-  WORKER_GAUGES_MS,
-  WORKER_GAUGES_MS_MAX,
-  WORKER_GAUGES_MS_MIN,
-  WORKER_SPANS_PER_SECOND,
-} from "./wire/limits.ts";
 import type { Announcement, ErrorBody, InvokeFunction } from "./wire/protocol.ts";
 import type { Dial } from "./wire/transport.ts";
+
+/** How long logs and spans are collected before they are sent. */
+const BATCH_MS = 100;
+/** Most characters of queued logs, and of queued spans; further ones are dropped. */
+const QUEUE_CHARS_MAX = 1024 * 1024;
+/** Most characters of logs or spans in one frame. */
+const FRAME_CHARS_MAX = 256 * 1024;
+/** Bytes that were sent but have not left the process, above which no more are sent. */
+const AHEAD_BYTES_MAX = 1024 * 1024;
+/** Spans of handlers that a worker records per second. */
+const SPANS_PER_SECOND = 100;
+/** When gauges are first sent, so that an open page shows them soon. */
+const FIRST_GAUGES_MS = 1_000;
+/** Interval of gauges, unless OTEL_METRIC_EXPORT_INTERVAL sets another. */
+const GAUGES_MS = 5_000;
+/** Shortest interval of gauges. */
+const GAUGES_MS_MIN = 500;
+/** Longest interval of gauges. */
+const GAUGES_MS_MAX = 3_600_000;
 
 /** What {@linkcode Telemetry} works with. */
 export interface TelemetrySetup {
@@ -50,17 +59,17 @@ export interface TelemetrySetup {
   readonly dial: Dial;
   /** Address of the engine, without the telemetry route. */
   readonly url: string;
-  /** Sent with every attempt to connect. */
+  /** Headers of the upgrade. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The worker, by name. */
+  /** Name of the worker. */
   readonly service: string;
   /** Such as `deno`. */
   readonly runtime: string;
   readonly pid: number;
 }
 
-/** The telemetry of a worker with these options; `undefined` when it is to send none. */
-export function makeTelemetry(
+/** The telemetry of a worker; `undefined` if its options or OTEL_ENABLED disable it. */
+export function createTelemetry(
   url: string,
   options: WorkerOptions,
   { name, runtime, pid }: Announcement,
@@ -71,18 +80,39 @@ export function makeTelemetry(
   return new Telemetry({ clock, dial, url, headers, service: name, runtime, pid });
 }
 
-/** Tells that a handler has ended, and with which failure. */
-export type EndSpan = (error: ErrorBody | undefined) => void;
+/**
+ * Whether a worker sends telemetry. OTEL_ENABLED `false` disables it for all; a worker with its own
+ * `dial` is part of another program and has to enable it.
+ */
+export function sendsTelemetry({ telemetry, dial }: WorkerOptions): boolean {
+  const isOff = /^(false|0)$/i.test(environment("OTEL_ENABLED") ?? "");
+  return !isOff && (telemetry ?? dial === undefined);
+}
 
-/** First look at what the process uses, so that a page that is open shows something soon. */
-const FIRST_GAUGES_MS = 1_000;
+/** The address of the telemetry route, `<path>/otel`; keeps the query. */
+export function telemetryUrl(url: string): string {
+  const address = attempt(() => new URL(url));
+  if (!address) return url;
+  address.pathname = `${address.pathname.replace(/\/+$/, "")}/otel`;
+  return address.href;
+}
+
+/** The headers of the telemetry route: the authorization of the worker only. */
+export function telemetryHeaders({ token, headers = {} }: WorkerOptions): Record<string, string> {
+  if (token) return { Authorization: `Bearer ${token}` };
+  const own = Object.entries(headers).filter(([name]) => name.toLowerCase() === "authorization");
+  return Object.fromEntries(own);
+}
+
+/** Ends a span, with the error of the handler if it failed. */
+export type EndSpan = (error: ErrorBody | undefined) => void;
 
 /** The telemetry of one worker. */
 export class Telemetry implements LogSink {
-  /** Id of the worker's own line, once the engine has said it. */
+  /** Id of the worker's main connection, once the engine has sent it. */
   workerId: string | undefined;
   readonly #setup: TelemetrySetup;
-  readonly #line: ReconnectingLine;
+  readonly #connection: ReconnectingConnection;
   readonly #logs = new TelemetryQueue();
   readonly #spans = new TelemetryQueue();
   readonly #spanTokens: TokenBucket;
@@ -91,13 +121,13 @@ export class Telemetry implements LogSink {
   #cancelFlush: (() => void) | undefined;
   #cancelGauges: () => void = () => {};
 
-  /** Collects from now on; {@linkcode Telemetry.open} dials. */
+  /** Collects records at once; {@linkcode Telemetry.open} connects. */
   constructor(setup: TelemetrySetup) {
     const { clock, dial, url, headers } = setup;
     this.#setup = setup;
     this.#gauges = new ProcessGauges(clock);
-    this.#spanTokens = new TokenBucket(WORKER_SPANS_PER_SECOND, () => clock.now());
-    this.#line = new ReconnectingLine({
+    this.#spanTokens = new TokenBucket(SPANS_PER_SECOND, () => clock.now());
+    this.#connection = new ReconnectingConnection({
       url: telemetryUrl(url),
       dial,
       dialOptions: { headers },
@@ -105,25 +135,25 @@ export class Telemetry implements LogSink {
       reconnect: {},
       random: Math.random,
     }, {
-      opened: (line) => this.#flush(line),
+      opened: (connection) => this.#flush(connection),
       text() {},
       lost() {},
-      failed() {}, // Quietly: the worker's own line says what is wrong.
+      failed() {}, // The worker's main connection reports errors.
       state() {},
     });
   }
 
-  /** Dials, when the engine has been reached for the first time; later calls do nothing. */
+  /** Connects when the worker has connected for the first time; later calls have no effect. */
   open(): void {
     if (this.#state !== "new") return;
     this.#state = "open";
-    this.#line.start();
+    this.#connection.start();
     this.#gauges.start();
     this.#readGauges(FIRST_GAUGES_MS);
   }
 
-  /** Takes a log line, for the call in whose handler it is said; `false` when it is left out. */
-  takeLog({ level, message, data, shown, service }: LogLine): boolean {
+  /** Records a log line of the running handler; `false` if it is dropped. */
+  takeLog({ level, message, data, shown, service }: LogEntry): boolean {
     if (this.#state === "over") return false;
     const text = attempt(() =>
       encodeLog({
@@ -139,10 +169,10 @@ export class Telemetry implements LogSink {
     return isTaken;
   }
 
-  /** A handler begins now; call the result when it ends. `undefined`: nobody wants to know. */
-  begin(call: InvokeFunction, now: number = this.#setup.clock.now()): EndSpan | undefined {
+  /** Starts the span of a handler; `undefined` if it is not recorded. */
+  startSpan(call: InvokeFunction, now: number = this.#setup.clock.now()): EndSpan | undefined {
     if (call.traceparent === undefined || this.#state === "over") return undefined;
-    // In this order, since a busy worker is out of tokens nearly always.
+    // In this order, since a busy worker is mostly out of tokens.
     if (!looksSampled(call.traceparent) || !this.#spanTokens.take(now)) return undefined;
     const ids = readTraceparent(call.traceparent);
     if (!ids) return undefined;
@@ -171,44 +201,49 @@ export class Telemetry implements LogSink {
   }
 
   /**
-   * Sends what waits, if need be on the worker's own line, and ends. Resolves when the line is
-   * closed; a second time does nothing more.
+   * Sends the queued records, on `main` if there is no other connection, and disconnects. Resolves
+   * when the connection is closed; has no effect the second time.
    */
-  stop(own: Line | undefined): Promise<void> {
+  stop(main: Connection | undefined): Promise<void> {
     const isFirst = this.#state !== "over";
     this.#state = "over";
     this.#cancelFlush?.();
     this.#cancelGauges();
     this.#gauges.stop();
-    const line = this.#line.line ?? own;
-    while (isFirst && line && !(this.#logs.isEmpty && this.#spans.isEmpty)) this.#send(line);
-    return this.#line.stop("disconnected");
+    const connection = this.#connection.current ?? main;
+    while (isFirst && connection && !this.#isEmpty) this.#send(connection);
+    return this.#connection.stop("disconnected");
+  }
+
+  get #isEmpty(): boolean {
+    return this.#logs.isEmpty && this.#spans.isEmpty;
   }
 
   #flushSoon(): void {
-    if (this.#cancelFlush || !this.#line.line) return; // A line that opens sends what waits.
-    const { clock } = this.#setup;
-    this.#cancelFlush = clock.after(TELEMETRY_BATCH_MS, () => {
+    // Without a connection, the next one flushes when it opens.
+    if (this.#cancelFlush || !this.#connection.current) return;
+    this.#cancelFlush = this.#setup.clock.after(BATCH_MS, () => {
       this.#cancelFlush = undefined;
-      if (this.#line.line) this.#flush(this.#line.line);
+      const { current } = this.#connection;
+      if (current) this.#flush(current);
     });
   }
 
-  #flush(line: Line): void {
-    if ((line.queuedBytes ?? 0) < TELEMETRY_AHEAD_BYTES) this.#send(line);
-    if (!this.#logs.isEmpty || !this.#spans.isEmpty) this.#flushSoon();
+  #flush(connection: Connection): void {
+    if ((connection.queuedBytes ?? 0) < AHEAD_BYTES_MAX) this.#send(connection);
+    if (!this.#isEmpty) this.#flushSoon();
   }
 
-  /** Sends one frame of each kind that there is something of. */
-  #send(line: Line): void {
+  /** Sends at most one frame of logs and one of spans. */
+  #send(connection: Connection): void {
     const dropped = this.#logs.takeDropped();
     const logs = this.#logs.takeFrame();
-    if (dropped > 0) logs.push({ service: this.#setup.service, records: [this.#missing(dropped)] });
-    if (logs.length > 0) line.send(this.#frame("LOGS", logs));
-    if (!this.#spans.isEmpty) line.send(this.#frame("OTLP", this.#spans.takeFrame()));
+    if (dropped > 0) logs.push({ service: this.#setup.service, records: [this.#dropped(dropped)] });
+    if (logs.length > 0) connection.send(this.#frame("LOGS", logs));
+    if (!this.#spans.isEmpty) connection.send(this.#frame("OTLP", this.#spans.takeFrame()));
   }
 
-  #missing(lines: number): string {
+  #dropped(lines: number): string {
     const message = "Log lines were left out, since there were more than can be sent";
     return encodeLog({ level: "warn", message, data: { lines }, at_ms: this.#wall() });
   }
@@ -216,12 +251,12 @@ export class Telemetry implements LogSink {
   #readGauges(ms: number): void {
     this.#cancelGauges = this.#setup.clock.after(ms, () => {
       this.#readGauges(gaugesMs());
-      const { line } = this.#line;
-      if (!line || (line.queuedBytes ?? 0) >= TELEMETRY_AHEAD_BYTES) return;
+      const { current } = this.#connection;
+      if (!current || (current.queuedBytes ?? 0) >= AHEAD_BYTES_MAX) return;
       const at_ms = this.#wall();
       const records = this.#gauges.read().map((gauge) => encodeGauge(gauge, at_ms));
       const { service } = this.#setup;
-      if (records.length > 0) line.send(this.#frame("MTRC", [{ service, records }]));
+      if (records.length > 0) current.send(this.#frame("MTRC", [{ service, records }]));
     });
   }
 
@@ -253,11 +288,11 @@ export class Telemetry implements LogSink {
   }
 }
 
-/** How often to tell what the process uses: in milliseconds, as OTEL's own variable says. */
+/** Interval of gauges, in milliseconds. */
 function gaugesMs(): number {
-  const asked = Number(environment("OTEL_METRIC_EXPORT_INTERVAL") ?? WORKER_GAUGES_MS);
-  if (!Number.isFinite(asked)) return WORKER_GAUGES_MS;
-  return Math.min(WORKER_GAUGES_MS_MAX, Math.max(WORKER_GAUGES_MS_MIN, asked));
+  const set = Number(environment("OTEL_METRIC_EXPORT_INTERVAL") ?? GAUGES_MS);
+  if (!Number.isFinite(set)) return GAUGES_MS;
+  return Math.min(GAUGES_MS_MAX, Math.max(GAUGES_MS_MIN, set));
 }
 
 /** 16 hexadecimal digits. */
@@ -266,98 +301,72 @@ function randomSpanId(): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/**
- * Whether a worker sends telemetry: OTEL_ENABLED does not say `false`, and neither do its options.
- * A worker with a line of its own lives inside another program, so it has to be told to.
- */
-export function sendsTelemetry({ telemetry, dial }: WorkerOptions): boolean {
-  const isOff = /^(false|0)$/i.test(environment("OTEL_ENABLED") ?? "");
-  return !isOff && (telemetry ?? dial === undefined);
-}
-
-/** The address of the telemetry route: behind the path, before the query. */
-export function telemetryUrl(url: string): string {
-  const address = attempt(() => new URL(url));
-  if (!address) return url;
-  address.pathname = `${address.pathname.replace(/\/+$/, "")}/otel`;
-  return address.href;
-}
-
-/** The headers of that route: the proof that this worker may connect, and nothing else. */
-export function telemetryHeaders({ token, headers = {} }: WorkerOptions): Record<string, string> {
-  if (token) return { Authorization: `Bearer ${token}` };
-  const own = Object.entries(headers).filter(([name]) => name.toLowerCase() === "authorization");
-  return Object.fromEntries(own);
-}
-
-/** Records of one service that leave together. */
+/** Records of one service in a frame. */
 export interface RecordGroup {
   readonly service: string;
   readonly records: string[];
 }
 
-/** The records of one signal. */
+/** The queued records of one signal, limited in characters; removed a frame at a time. */
 export class TelemetryQueue {
   readonly #charsMax: number;
-  #waiting: { readonly service: string; readonly text: string }[] = [];
+  #records: { readonly service: string; readonly text: string }[] = [];
   #chars = 0;
   #dropped = 0;
 
-  /** Empty; holds `charsMax` characters. */
-  constructor(charsMax: number = TELEMETRY_QUEUE_CHARS_MAX) {
+  constructor(charsMax: number = QUEUE_CHARS_MAX) {
     this.#charsMax = charsMax;
   }
 
-  /** Whether nothing waits. */
   get isEmpty(): boolean {
-    return this.#waiting.length === 0;
+    return this.#records.length === 0;
   }
 
-  /** Takes a record in; `false` when there is no room, which is counted. */
+  /** Adds a record; `false` if the limit is reached and the record is dropped. */
   add(service: string, text: string): boolean {
     if (this.#chars + text.length > this.#charsMax) {
       this.#dropped++;
       return false;
     }
-    this.#waiting.push({ service, text });
+    this.#records.push({ service, text });
     this.#chars += text.length;
     return true;
   }
 
-  /** How many found no room since this was asked last. */
+  /** Number of records that were dropped since the last call. */
   takeDropped(): number {
     const dropped = this.#dropped;
     this.#dropped = 0;
     return dropped;
   }
 
-  /** Takes out the oldest, at least one and about as many as a frame should hold, by service. */
+  /** Removes the oldest records, at least one and at most a frame of them, grouped by service. */
   takeFrame(): RecordGroup[] {
     const groups = new Map<string, string[]>();
     let count = 0;
     let chars = 0;
-    for (const { service, text } of this.#waiting) {
-      if (count > 0 && chars + text.length > TELEMETRY_FRAME_CHARS_MAX) break;
+    for (const { service, text } of this.#records) {
+      if (count > 0 && chars + text.length > FRAME_CHARS_MAX) break;
       count++;
       chars += text.length;
       const records = groups.get(service);
       if (records) records.push(text);
       else groups.set(service, [text]);
     }
-    this.#waiting = this.#waiting.slice(count);
+    this.#records = this.#records.slice(count);
     this.#chars -= chars;
     return [...groups].map(([service, records]) => ({ service, records }));
   }
 }
 
-/** Says whether one more is allowed. */
+/** Limits a rate: `perSecond` tokens, which refill over a second. */
 export class TokenBucket {
   readonly #perSecond: number;
   readonly #now: () => number;
   #tokens: number;
   #at: number;
 
-  /** Full; `now` gives milliseconds. */
+  /** `now` returns milliseconds. */
   constructor(perSecond: number, now: () => number) {
     this.#perSecond = perSecond;
     this.#now = now;
@@ -365,7 +374,7 @@ export class TokenBucket {
     this.#at = now();
   }
 
-  /** Takes one, if there is one; `now` is for those who have just looked at the clock. */
+  /** Takes a token if there is one; `now` saves reading the clock. */
   take(now?: number): boolean {
     if (this.#tokens < 1) this.#fill(now ?? this.#now());
     if (this.#tokens < 1) return false;

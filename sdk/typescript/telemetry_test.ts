@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
 import { type OtlpFrame, readOtlpFrame, valuesOf } from "../../tests/fakes/otlp.ts";
-import type { LogLine } from "./logger.ts";
+import type { LogEntry } from "./logger.ts";
 import {
   sendsTelemetry,
   Telemetry,
@@ -13,14 +13,6 @@ import {
 } from "./telemetry.ts";
 import { CallScopes } from "./trace_context.ts";
 import { errorBody } from "./wire/errors.ts";
-import {
-  TELEMETRY_AHEAD_BYTES,
-  TELEMETRY_BATCH_MS,
-  TELEMETRY_FRAME_CHARS_MAX,
-  TELEMETRY_QUEUE_CHARS_MAX,
-  WORKER_GAUGES_MS,
-  WORKER_SPANS_PER_SECOND,
-} from "./wire/limits.ts";
 import type { InvokeFunction } from "./wire/protocol.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
@@ -43,7 +35,7 @@ function setup() {
     telemetry.open();
     fake.transport.open();
   };
-  const log = (message: string, more: Partial<LogLine> = {}) =>
+  const log = (message: string, more: Partial<LogEntry> = {}) =>
     telemetry.takeLog({
       level: "info",
       message,
@@ -52,8 +44,8 @@ function setup() {
       service: undefined,
       ...more,
     });
-  /** What was sent since the last time: frames taken apart. */
-  const take = (line = fake.transport) => line.binaries.splice(0).map(readOtlpFrame);
+  /** The frames that were sent since the last call, decoded. */
+  const take = (transport = fake.transport) => transport.binaries.splice(0).map(readOtlpFrame);
   return { clock, fake, log, open, take, telemetry };
 }
 
@@ -65,7 +57,7 @@ function call(fields: Partial<InvokeFunction> = {}): InvokeFunction {
   return { type, invocation_id: "i-1", function_id: "a::b", traceparent: TRACEPARENT, ...fields };
 }
 
-Deno.test("Telemetry dials /otel with the token when it is opened, once", async () => {
+Deno.test("Telemetry connects to /otel with the token when it is opened, once", async () => {
   const { fake, telemetry } = setup();
   assert.equal(fake.transports.length, 0);
 
@@ -78,7 +70,7 @@ Deno.test("Telemetry dials /otel with the token when it is opened, once", async 
   await telemetry.stop(undefined);
 });
 
-Deno.test("Telemetry sends log lines together, and says who speaks", async () => {
+Deno.test("Telemetry sends log lines in batches, with their service", async () => {
   const { clock, log, open, take, telemetry } = setup();
   open();
   telemetry.workerId = "w-1";
@@ -86,7 +78,7 @@ Deno.test("Telemetry sends log lines together, and says who speaks", async () =>
   log("two", { service: "billing" });
   assert.deepEqual(take(), []);
 
-  clock.tick(TELEMETRY_BATCH_MS);
+  clock.tick(100);
 
   const frames = take();
   assert.deepEqual(signals(frames), ["LOGS"]);
@@ -107,40 +99,40 @@ Deno.test("Telemetry sends log lines together, and says who speaks", async () =>
   await telemetry.stop(undefined);
 });
 
-Deno.test("Telemetry ties a line to the call in whose handler it is said", async () => {
+Deno.test("Telemetry adds the trace of the running handler to a log line", async () => {
   const { clock, log, open, take, telemetry } = setup();
   open();
   const scopes = new CallScopes();
-  scopes.show();
+  scopes.attach();
   const scope = { deadline: undefined, traceparent: TRACEPARENT, baggage: undefined };
   scopes.run(scope, () => log("inside"));
   log("outside");
-  scopes.hide();
+  scopes.detach();
   scopes.run(scope, () => log("of a worker that has ended"));
 
-  clock.tick(TELEMETRY_BATCH_MS);
+  clock.tick(100);
 
   const ids = take()[0]!.records.map(({ traceId, spanId }) => [traceId, spanId]);
   assert.deepEqual(ids, [[TRACE, SPAN], [undefined, undefined], [undefined, undefined]]);
   await telemetry.stop(undefined);
 });
 
-Deno.test("Telemetry keeps lines until its line is there, also after a loss", async () => {
+Deno.test("Telemetry queues log lines until it is connected, also after a connection is lost", async () => {
   const { clock, fake, log, open, take, telemetry } = setup();
   log("before");
   open();
   assert.deepEqual(take().map(texts), [["before"]]);
 
   fake.transport.drop();
-  log("while there is none");
+  log("while disconnected");
   clock.tick(60_000);
   fake.transport.open();
 
-  assert.deepEqual(take().map(texts), [["while there is none"]]);
+  assert.deepEqual(take().map(texts), [["while disconnected"]]);
   await telemetry.stop(undefined);
 });
 
-Deno.test("Telemetry dials again and again without a word when it is refused", async () => {
+Deno.test("Telemetry reconnects without reporting errors", async () => {
   const { clock, fake, telemetry } = setup();
   telemetry.open();
   for (let i = 0; i < 5; i++) {
@@ -152,37 +144,37 @@ Deno.test("Telemetry dials again and again without a word when it is refused", a
   await telemetry.stop(undefined);
 });
 
-Deno.test("Telemetry is bounded, and says how many lines it left out", async () => {
+Deno.test("Telemetry limits its queue and logs how many lines were dropped", async () => {
   const { clock, log, open, take, telemetry } = setup();
   const message = "x".repeat(10_000);
   let taken = 0;
   while (log(message)) taken++;
   log(message);
-  assert.ok(taken > 90 && taken * 10_000 < TELEMETRY_QUEUE_CHARS_MAX);
+  assert.ok(taken > 90 && taken * 10_000 < 1024 * 1024);
 
   open();
   clock.tick(1_000);
 
   const frames = take().filter(({ signal }) => signal === "LOGS");
   assert.ok(frames.length > 3);
-  const said = frames.flatMap(({ records }) => records).filter(({ severityText }) =>
+  const warnings = frames.flatMap(({ records }) => records).filter(({ severityText }) =>
     severityText === "WARN"
   );
-  assert.deepEqual(said.map(({ attributes }) => valuesOf(attributes)), [{ lines: "2" }]);
+  assert.deepEqual(warnings.map(({ attributes }) => valuesOf(attributes)), [{ lines: "2" }]);
   assert.equal(frames.flatMap(texts).filter((text) => text === message).length, taken);
   await telemetry.stop(undefined);
 });
 
-Deno.test("Telemetry waits while what it sent has not left", async () => {
+Deno.test("Telemetry sends nothing while too many bytes have not left the process", async () => {
   const { clock, fake, log, open, take, telemetry } = setup();
   open();
-  fake.transport.queuedBytes = TELEMETRY_AHEAD_BYTES;
+  fake.transport.queuedBytes = 1024 * 1024;
   log("one");
   clock.tick(60_000);
   assert.deepEqual(take(), []);
 
   fake.transport.queuedBytes = 0;
-  clock.tick(TELEMETRY_BATCH_MS);
+  clock.tick(100);
 
   assert.deepEqual(take().map(texts), [["one"]]);
   await telemetry.stop(undefined);
@@ -191,12 +183,12 @@ Deno.test("Telemetry waits while what it sent has not left", async () => {
 Deno.test("Telemetry sends a span for a handler of a sampled call", async () => {
   const { clock, open, take, telemetry } = setup();
   open();
-  const end = telemetry.begin(call());
+  const end = telemetry.startSpan(call());
   clock.tick(3);
   end!(undefined);
-  telemetry.begin(call({ function_id: "c::d" }))!(errorBody("out", "none left"));
+  telemetry.startSpan(call({ function_id: "c::d" }))!(errorBody("out", "none left"));
 
-  clock.tick(TELEMETRY_BATCH_MS);
+  clock.tick(100);
 
   const [frame] = take();
   assert.equal(frame!.signal, "OTLP");
@@ -219,38 +211,38 @@ for (
   const [name, traceparent] of Object.entries({
     "without a trace": undefined,
     "that is not sampled": `00-${TRACE}-${SPAN}-00`,
-    "with nonsense for a trace": "nonsense",
+    "with an invalid trace": "nonsense",
   })
 ) {
-  Deno.test(`Telemetry makes no span for a call ${name}`, async () => {
+  Deno.test(`Telemetry records no span for a call ${name}`, async () => {
     const { open, telemetry } = setup();
     open();
 
     const { traceparent: _, ...rest } = call();
-    const ended = telemetry.begin(traceparent === undefined ? rest : { ...rest, traceparent });
+    const ended = telemetry.startSpan(traceparent === undefined ? rest : { ...rest, traceparent });
 
     assert.equal(ended, undefined);
     await telemetry.stop(undefined);
   });
 }
 
-Deno.test("Telemetry makes a bounded number of spans in a second", async () => {
+Deno.test("Telemetry limits the number of spans per second", async () => {
   const { clock, open, telemetry } = setup();
   open();
-  const begin = () => Array.from({ length: 500 }, () => telemetry.begin(call()));
+  const startSpans = () => Array.from({ length: 500 }, () => telemetry.startSpan(call()));
 
-  assert.equal(begin().filter(Boolean).length, WORKER_SPANS_PER_SECOND);
+  assert.equal(startSpans().filter(Boolean).length, 100);
   clock.tick(1_000);
-  assert.equal(begin().filter(Boolean).length, WORKER_SPANS_PER_SECOND);
+  assert.equal(startSpans().filter(Boolean).length, 100);
   await telemetry.stop(undefined);
 });
 
-Deno.test("Telemetry tells what the process uses, soon and then every five seconds", async () => {
+Deno.test("Telemetry sends gauges after a second, then every five seconds", async () => {
   const { clock, open, take, telemetry } = setup();
   open();
   clock.tick(1_000);
   const [first] = take();
-  clock.tick(WORKER_GAUGES_MS - 1);
+  clock.tick(4_999);
   assert.deepEqual(take(), []);
   clock.tick(1);
 
@@ -266,9 +258,9 @@ Deno.test("Telemetry tells what the process uses, soon and then every five secon
 });
 
 for (
-  const [value, expected] of [["700", 700], ["1", 500], ["rubbish", WORKER_GAUGES_MS]] as const
+  const [value, expected] of [["700", 700], ["1", 500], ["rubbish", 5_000]] as const
 ) {
-  Deno.test(`OTEL_METRIC_EXPORT_INTERVAL=${value} asks every ${expected} ms`, async () => {
+  Deno.test(`OTEL_METRIC_EXPORT_INTERVAL=${value} sends gauges every ${expected} ms`, async () => {
     Deno.env.set("OTEL_METRIC_EXPORT_INTERVAL", value);
     const { clock, open, take, telemetry } = setup();
     open();
@@ -285,36 +277,36 @@ for (
   });
 }
 
-Deno.test("Telemetry.stop() sends what waits, then closes and keeps no timer", async () => {
+Deno.test("Telemetry.stop() sends queued records, then closes and keeps no timer", async () => {
   const { clock, fake, log, open, take, telemetry } = setup();
   open();
   log("the last");
-  telemetry.begin(call())!(undefined);
-  const late = telemetry.begin(call());
+  telemetry.startSpan(call())!(undefined);
+  const late = telemetry.startSpan(call());
 
   await telemetry.stop(undefined);
 
   assert.deepEqual(signals(take()), ["LOGS", "OTLP"]);
-  assert.deepEqual([fake.transport.isOver, clock.waiting], [true, 0]);
+  assert.deepEqual([fake.transport.isClosed, clock.waiting], [true, 0]);
   late!(undefined);
-  assert.deepEqual([log("too late"), telemetry.begin(call())], [false, undefined]);
+  assert.deepEqual([log("too late"), telemetry.startSpan(call())], [false, undefined]);
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("Telemetry.stop() takes the worker's own line when there is no other", async () => {
+Deno.test("Telemetry.stop() sends on the worker's main connection if there is no other", async () => {
   const { fake, log, take, telemetry } = setup();
-  const own = fake.dial("ws://own", {} as never, {}) as unknown as typeof fake.transport;
+  const main = fake.dial("ws://main", {} as never, {}) as unknown as typeof fake.transport;
   log("the last");
 
-  await telemetry.stop({ isOpen: true, send: (message) => own.send(message) });
-  await telemetry.stop({ isOpen: true, send: (message) => own.send(message) });
+  await telemetry.stop({ isOpen: true, send: (message) => main.send(message) });
+  await telemetry.stop({ isOpen: true, send: (message) => main.send(message) });
 
-  assert.deepEqual(take(own).map(texts), [["the last"]]);
+  assert.deepEqual(take(main).map(texts), [["the last"]]);
 });
 
-Deno.test("Telemetry.stop() ends also when there never was a line", async () => {
+Deno.test("Telemetry.stop() resolves also if there never was a connection", async () => {
   const { log, telemetry } = setup();
-  log("unheard");
+  log("dropped");
 
   await telemetry.stop(undefined);
 });
@@ -327,12 +319,12 @@ const ADDRESSES = {
   "no address": "no address",
 };
 for (const [url, expected] of Object.entries(ADDRESSES)) {
-  Deno.test(`telemetryUrl() makes ${expected} of ${url}`, () => {
+  Deno.test(`telemetryUrl() is ${expected} for ${url}`, () => {
     assert.equal(telemetryUrl(url), expected);
   });
 }
 
-Deno.test("telemetryHeaders() has the token and nothing else", () => {
+Deno.test("telemetryHeaders() contain the authorization only", () => {
   const headers = { "x-a": "1", authorization: "Basic xyz" };
 
   assert.deepEqual(telemetryHeaders({ headers, token: "t" }), { Authorization: "Bearer t" });
@@ -364,7 +356,7 @@ for (const [variable, options, expected] of CASES) {
   });
 }
 
-Deno.test("TelemetryQueue gives records oldest first, by service", () => {
+Deno.test("TelemetryQueue.takeFrame() returns the oldest records first, by service", () => {
   const queue = new TelemetryQueue();
   queue.add("shop", "1");
   queue.add("mail", "2");
@@ -378,7 +370,7 @@ Deno.test("TelemetryQueue gives records oldest first, by service", () => {
   assert.deepEqual(queue.takeFrame(), []);
 });
 
-Deno.test("TelemetryQueue counts what finds no room, once", () => {
+Deno.test("TelemetryQueue counts dropped records, once", () => {
   const queue = new TelemetryQueue(10);
 
   assert.deepEqual(["12345", "67890", "x"].map((text) => queue.add("shop", text)), [
@@ -391,10 +383,10 @@ Deno.test("TelemetryQueue counts what finds no room, once", () => {
   assert.ok(queue.add("shop", "1234567890"));
 });
 
-Deno.test("TelemetryQueue cuts frames by size, but never keeps a record for its own", () => {
-  const queue = new TelemetryQueue(10 * TELEMETRY_FRAME_CHARS_MAX);
-  const half = "x".repeat(TELEMETRY_FRAME_CHARS_MAX / 2);
-  const large = "y".repeat(2 * TELEMETRY_FRAME_CHARS_MAX);
+Deno.test("TelemetryQueue limits the size of frames, unless it is a single record", () => {
+  const queue = new TelemetryQueue(2_560 * 1024);
+  const half = "x".repeat(128 * 1024);
+  const large = "y".repeat(512 * 1024);
   for (const text of [half, half, half, large, "z"]) queue.add("shop", text);
 
   const frames = [];
@@ -414,11 +406,11 @@ function setupBucket(perSecond: number) {
   return { clock, takeAll };
 }
 
-Deno.test("TokenBucket gives a second's worth at once and no more", () => {
+Deno.test("TokenBucket provides the tokens of one second at once", () => {
   assert.equal(setupBucket(100).takeAll(), 100);
 });
 
-Deno.test("TokenBucket fills with time, never above a second's worth", () => {
+Deno.test("TokenBucket refills with time, up to the tokens of one second", () => {
   const { clock, takeAll } = setupBucket(100);
   takeAll();
 
@@ -428,7 +420,7 @@ Deno.test("TokenBucket fills with time, never above a second's worth", () => {
   assert.equal(takeAll(), 100);
 });
 
-Deno.test("TokenBucket gives nothing for a clock that goes back", () => {
+Deno.test("TokenBucket does not refill when the clock goes back", () => {
   let now = 1_000;
   const bucket = new TokenBucket(1, () => now);
   assert.ok(bucket.take());

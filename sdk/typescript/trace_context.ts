@@ -1,16 +1,17 @@
 /**
- * What a call made inside a handler takes over from the call that the handler answers.
+ * The context that calls made inside a handler inherit: deadline and W3C trace context; and the
+ * parser of a `traceparent`.
  *
- * It travels with `AsyncLocalStorage` where the platform has it (Deno, Node 20.16 and up). A
- * browser has none: there a handler passes `context.timeout_ms` on by itself.
+ * It is propagated with `AsyncLocalStorage` where the platform has it (Deno, Node 20.16 and newer).
+ * In a browser a handler has to pass on `context.timeout_ms` itself.
  *
  * @module
  */
 import { builtinModule } from "./platform.ts";
 
-/** What is handed down. */
+/** What a call inside a handler inherits. */
 export interface CallScope {
-  /** When the caller stops waiting, on the worker's clock; `undefined` for never. */
+  /** Deadline of the call that the handler runs, on the worker's clock; `undefined` for none. */
   readonly deadline: number | undefined;
   readonly traceparent: string | undefined;
   readonly baggage: string | undefined;
@@ -27,33 +28,30 @@ interface AsyncHooks {
   readonly AsyncLocalStorage: new () => Storage;
 }
 
-/** Those of the workers that live in this process. */
-const shown = new Set<CallScopes>();
+/** The scopes of the workers that {@linkcode runningTraceparent} reads. */
+const attached = new Set<CallScopes>();
 
-/** The trace context of the handler that runs here, of whichever worker that shows its scopes. */
+/** The `traceparent` of the handler that is running, of any worker with attached scopes. */
 export function runningTraceparent(): string | undefined {
-  for (const scopes of shown) {
+  for (const scopes of attached) {
     const traceparent = scopes.current()?.traceparent;
     if (traceparent !== undefined) return traceparent;
   }
   return undefined;
 }
 
-/** The scopes of one worker: two workers in one process have clocks of their own. */
+/** The scopes of one worker. Workers in one process do not share them: each has its own clock. */
 export class CallScopes {
   readonly #find: () => AsyncHooks | undefined;
   #storage: Storage | undefined;
   #isFound = false;
 
-  /**
-   * Finds out with the first handler whether the platform can carry scopes: a program that only
-   * calls does not pay for that. `find` replaces it in tests.
-   */
+  /** `find` loads `node:async_hooks`; it is called when the first handler runs. */
   constructor(find: () => AsyncHooks | undefined = () => builtinModule("node:async_hooks")) {
     this.#find = find;
   }
 
-  /** Runs `task`; calls it makes, also later in its asynchronous flow, see `scope`. */
+  /** Runs `task`, in whose asynchronous flow {@linkcode CallScopes.current} returns `scope`. */
   run<T>(scope: CallScope, task: () => T): T {
     if (!this.#isFound) {
       this.#isFound = true;
@@ -63,38 +61,42 @@ export class CallScopes {
     return this.#storage ? this.#storage.run(scope, task) : task();
   }
 
-  /** The scope of the handler that is running, if one is. */
+  /** The scope of the handler that is running, if any. */
   current(): CallScope | undefined {
     return this.#storage?.getStore();
   }
 
-  /** From now on {@linkcode runningTraceparent} sees them. */
-  show(): void {
-    shown.add(this);
+  /** Makes the scopes visible to {@linkcode runningTraceparent}. */
+  attach(): void {
+    attached.add(this);
   }
 
-  /** As before {@linkcode CallScopes.show}: their worker has ended. */
-  hide(): void {
-    shown.delete(this);
+  /** Undoes {@linkcode CallScopes.attach}. */
+  detach(): void {
+    attached.delete(this);
   }
 }
 
-/** What a `traceparent` says. */
+/** The parts of a `traceparent`. */
 export interface TraceIds {
   /** 32 hexadecimal digits. */
   readonly trace_id: string;
-  /** 16 hexadecimal digits: the span that what carries it belongs to. */
+  /** 16 hexadecimal digits: the parent span. */
   readonly span_id: string;
   /** Whether the trace is recorded. */
   readonly isSampled: boolean;
 }
 
-/** Version, trace, span, flags; a later version may have more behind. */
-const FORM = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})/;
+/** Version, trace, span, flags; later versions may append more. */
+const TRACEPARENT =
+  /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})/;
 
-/** The ids in a `traceparent`; `undefined` when it is none. */
+/** Last digits of flags whose lowest bit is set. */
+const SAMPLED_FLAGS = "13579bdf";
+
+/** Parses a `traceparent`; `undefined` if it is absent or invalid. */
 export function readTraceparent(text: string | undefined): TraceIds | undefined {
-  const found = text === undefined ? null : FORM.exec(text);
+  const found = text === undefined ? null : TRACEPARENT.exec(text);
   if (!found) return undefined;
   const rest = text!.slice(found[0].length);
   if (rest !== "" && (text!.startsWith("00-") || !rest.startsWith("-"))) return undefined;
@@ -102,10 +104,7 @@ export function readTraceparent(text: string | undefined): TraceIds | undefined 
   return { trace_id: trace_id!, span_id: span_id!, isSampled: (parseInt(flags!, 16) & 1) === 1 };
 }
 
-/** Whether a text would say that its trace is recorded, if it is a `traceparent`: a quick look. */
+/** Whether a text has the sampled flag of a `traceparent`; does not check the rest of it. */
 export function looksSampled(text: string): boolean {
   return SAMPLED_FLAGS.includes(text[54] ?? "?");
 }
-
-/** Last digits of flags whose lowest bit is set. */
-const SAMPLED_FLAGS = "13579bdf";

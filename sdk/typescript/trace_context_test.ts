@@ -3,7 +3,7 @@ import { CallScopes, looksSampled, readTraceparent, runningTraceparent } from ".
 
 const SCOPE = { deadline: 5, traceparent: undefined, baggage: undefined };
 
-Deno.test("CallScopes.current() is the scope that runs, also after a wait", async () => {
+Deno.test("CallScopes.current() is the running scope, also after an await", async () => {
   const scopes = new CallScopes();
 
   const seen = await scopes.run(SCOPE, async () => {
@@ -15,7 +15,7 @@ Deno.test("CallScopes.current() is the scope that runs, also after a wait", asyn
   assert.equal(scopes.current(), undefined);
 });
 
-Deno.test("CallScopes keeps handlers that run side by side apart", async () => {
+Deno.test("CallScopes separates concurrent handlers", async () => {
   const scopes = new CallScopes();
   const run = (deadline: number) =>
     scopes.run({ ...SCOPE, deadline }, async () => {
@@ -26,13 +26,13 @@ Deno.test("CallScopes keeps handlers that run side by side apart", async () => {
   assert.deepEqual(await Promise.all([run(1), run(2)]), [1, 2]);
 });
 
-Deno.test("CallScopes of two workers do not see each other", () => {
+Deno.test("CallScopes of two workers are independent", () => {
   const [one, two] = [new CallScopes(), new CallScopes()];
 
   assert.equal(one.run(SCOPE, () => two.current()), undefined);
 });
 
-Deno.test("CallScopes runs tasks where the platform cannot carry scopes", () => {
+Deno.test("CallScopes runs tasks on a platform without AsyncLocalStorage", () => {
   const globals = globalThis as { process?: unknown };
   const { process } = globals;
   const scopes = new CallScopes();
@@ -44,21 +44,21 @@ Deno.test("CallScopes runs tasks where the platform cannot carry scopes", () => 
   assert.equal(scopes.run(SCOPE, () => scopes.current()), undefined);
 });
 
-Deno.test("runningTraceparent() is that of the handler that runs, of workers that show theirs", () => {
+Deno.test("runningTraceparent() is that of the running handler, of workers with attached scopes", () => {
   const [one, two] = [new CallScopes(), new CallScopes()];
   const seen: (string | undefined)[] = [];
   const look = (): void => void seen.push(runningTraceparent());
 
   one.run({ ...SCOPE, traceparent: "1" }, look);
-  one.show();
-  two.show();
+  one.attach();
+  two.attach();
   look();
   one.run({ ...SCOPE, traceparent: "1" }, look);
   two.run({ ...SCOPE, traceparent: "2" }, look);
   two.run(SCOPE, look);
-  two.hide();
+  two.detach();
   two.run({ ...SCOPE, traceparent: "2" }, look);
-  one.hide();
+  one.detach();
 
   assert.deepEqual(seen, [undefined, undefined, "1", "2", undefined, undefined]);
 });
@@ -72,7 +72,7 @@ for (
     true,
   ], ["fe", false]] as const
 ) {
-  Deno.test(`readTraceparent() reads ids and the decision in flags ${flags}`, () => {
+  Deno.test(`readTraceparent() reads the ids and flags ${flags}`, () => {
     const read = readTraceparent(`00-${TRACE}-${SPAN}-${flags}`);
 
     assert.deepEqual(read, { trace_id: TRACE, span_id: SPAN, isSampled });
@@ -80,7 +80,7 @@ for (
   });
 }
 
-Deno.test("readTraceparent() takes a later version with more behind", () => {
+Deno.test("readTraceparent() accepts a later version with more fields", () => {
   assert.equal(readTraceparent(`01-${TRACE}-${SPAN}-01-more`)?.span_id, SPAN);
 });
 
@@ -99,11 +99,11 @@ const NONE = {
   "something before": ` 00-${TRACE}-${SPAN}-01`,
 };
 for (const [name, text] of Object.entries(NONE)) {
-  Deno.test(`readTraceparent() takes ${name} for absent`, () => {
+  Deno.test(`readTraceparent() returns undefined for ${name}`, () => {
     assert.equal(readTraceparent(text), undefined);
   });
 }
 
-Deno.test("looksSampled() takes a text that is too short for one that is not", () => {
+Deno.test("looksSampled() is false for a text that is too short", () => {
   assert.deepEqual(["", "1", `00-${TRACE}-${SPAN}-0`].map(looksSampled), [false, false, false]);
 });

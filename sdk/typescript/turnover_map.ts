@@ -1,13 +1,13 @@
 /**
- * A map for what comes and goes by the thousand a second, such as running calls.
+ * A map for entries that are added and removed at a high rate, such as running calls.
  *
- * It forgets what is deleted, which V8's `Map` and `Set` do not: once one of their tables has
- * outlived a full garbage collection, it leads to the next table, and that to the one after, so
- * that every entry there ever was is kept until the next full collection. For HTTP requests that
- * was 3.5 KB each and a fifth of their CPU. Here an entry that was deleted leads to nothing.
+ * V8's `Map` and `Set` keep removed entries alive: once one of their tables has survived a full
+ * garbage collection, it references the next table, and that one the next, until the next full
+ * collection. For HTTP requests this cost 3.5 KB each and a fifth of their CPU. A removed entry of
+ * this map references nothing.
  *
- * Keys may come from strangers, as ids of traces do: so each map spreads texts in its own way, and
- * nobody can choose many that share a bucket.
+ * Keys may come from untrusted peers, as ids of traces do. Each map therefore has a random seed, so
+ * that a peer cannot choose keys that share a bucket.
  *
  * @module
  */
@@ -15,34 +15,33 @@
 interface Entry<Key, Value> {
   readonly key: Key;
   readonly hash: number;
-  /** Grows with every entry. */
+  /** Increases with each entry. */
   readonly seq: number;
   value: Value;
-  /** Another one in the same bucket. */
+  /** The next entry in the same bucket. */
   next: Entry<Key, Value> | undefined;
 }
 
-/** Buckets of an empty map; a power of two. */
+/** Number of buckets of an empty map; a power of two. */
 const BUCKETS_MIN = 16;
 
-/** As much of a `Map` as its users need. It never shrinks below what it once held. */
+/** A map of strings or numbers. Its table does not shrink, except by `clear()`. */
 export class TurnoverMap<Key extends string | number, Value> {
   #buckets: (Entry<Key, Value> | undefined)[] = emptyBuckets(BUCKETS_MIN);
   #size = 0;
   #seq = 0;
   readonly #seed = crypto.getRandomValues(new Int32Array(1))[0]!;
 
-  /** How many there are. */
   get size(): number {
     return this.#size;
   }
 
-  /** The value of a key; `undefined` when there is none. */
+  /** The value of a key; `undefined` if it is missing. */
   get(key: Key): Value | undefined {
     return this.#find(key, hashOf(key, this.#seed))?.value;
   }
 
-  /** Puts a value in, in the place of the one before. */
+  /** Sets the value of a key. */
   set(key: Key, value: Value): void {
     const hash = hashOf(key, this.#seed);
     const known = this.#find(key, hash);
@@ -56,7 +55,7 @@ export class TurnoverMap<Key extends string | number, Value> {
     this.#size++;
   }
 
-  /** Takes a value out and returns it; `undefined` when there is none. */
+  /** Removes a key and returns its value; `undefined` if it is missing. */
   take(key: Key): Value | undefined {
     const at = hashOf(key, this.#seed) & (this.#buckets.length - 1);
     let before: Entry<Key, Value> | undefined;
@@ -64,19 +63,19 @@ export class TurnoverMap<Key extends string | number, Value> {
       if (entry.key !== key) continue;
       if (before) before.next = entry.next;
       else this.#buckets[at] = entry.next;
-      entry.next = undefined; // Else it would keep others, and they yet others: see above.
+      entry.next = undefined; // Otherwise it would keep others alive: see above.
       this.#size--;
       return entry.value;
     }
     return undefined;
   }
 
-  /** All values, in the order in which their keys were first put in. */
+  /** All values, in the order in which their keys were added. */
   values(): Value[] {
     return this.#entries().sort((a, b) => a.seq - b.seq).map(({ value }) => value);
   }
 
-  /** Forgets all. */
+  /** Removes all entries. */
   clear(): void {
     this.#buckets = emptyBuckets(BUCKETS_MIN);
     this.#size = 0;
@@ -101,7 +100,7 @@ export class TurnoverMap<Key extends string | number, Value> {
     this.#buckets = emptyBuckets(before.length * 2);
     for (let i = 0; i < before.length; i++) {
       let entry = before[i];
-      before[i] = undefined; // The old table leads to nothing either.
+      before[i] = undefined; // The old table must not keep entries alive either.
       while (entry) {
         const { next }: Entry<Key, Value> = entry;
         const at = entry.hash & (this.#buckets.length - 1);
@@ -118,8 +117,9 @@ function emptyBuckets<Key, Value>(count: number): (Entry<Key, Value> | undefined
 }
 
 /**
- * Keys that count up are in buckets of their own. Texts are mixed as in FNV-1a, with the high bits
- * brought down at each step: without that, the low bits would hang on few of the seed's.
+ * The hash of a key. Numbers map to themselves, so that counters use separate buckets. Strings are
+ * hashed as in FNV-1a with an additional shift per character: without it, the low bits would depend
+ * on few bits of the seed.
  */
 export function hashOf(key: string | number, seed: number): number {
   if (typeof key === "number") return key | 0;

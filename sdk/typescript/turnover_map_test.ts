@@ -3,7 +3,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { hashOf, TurnoverMap } from "./turnover_map.ts";
 
-Deno.test("TurnoverMap finds what was put in, and no more after it was taken", () => {
+Deno.test("TurnoverMap.get() finds a value until it is taken", () => {
   const map = new TurnoverMap<string, number>();
   map.set("a", 1);
   map.set("b", 2);
@@ -19,14 +19,14 @@ Deno.test("TurnoverMap finds what was put in, and no more after it was taken", (
   ]);
 });
 
-Deno.test("TurnoverMap.set() of a known key replaces its value and keeps its place", () => {
+Deno.test("TurnoverMap.set() of an existing key replaces its value and keeps its position", () => {
   const map = new TurnoverMap<string, number>();
   for (const [key, value] of [["a", 1], ["b", 2], ["a", 3]] as const) map.set(key, value);
 
   assert.deepEqual([map.values(), map.size], [[3, 2], 2]);
 });
 
-Deno.test("TurnoverMap.clear() forgets all, and the map goes on", () => {
+Deno.test("TurnoverMap.clear() removes all entries, and the map can be used again", () => {
   const map = new TurnoverMap<number, string>();
   for (let key = 0; key < 100; key++) map.set(key, `${key}`);
 
@@ -36,7 +36,7 @@ Deno.test("TurnoverMap.clear() forgets all, and the map goes on", () => {
   assert.deepEqual([map.size, map.get(8), map.values()], [1, undefined, ["new"]]);
 });
 
-Deno.test("TurnoverMap takes the middle and the ends out of a bucket", () => {
+Deno.test("TurnoverMap.take() removes any entry of a bucket", () => {
   for (const gone of [0, 16, 32]) {
     const map = new TurnoverMap<number, number>(); // Of 16 buckets: these share one.
     for (const key of [0, 16, 32]) map.set(key, key);
@@ -46,7 +46,7 @@ Deno.test("TurnoverMap takes the middle and the ends out of a bucket", () => {
   }
 });
 
-Deno.test("TurnoverMap does what Map does over a long life, order of values included", () => {
+Deno.test("TurnoverMap equals Map over many random steps, also in the order of values", () => {
   const texts = (n: number) => `${n.toString(16).padStart(8, "0")}-7000-4000-8000-000000000000`;
   for (const keyOf of [(n: number) => n, texts, (n: number) => n * 4_294_967_296 - 5]) {
     const mine = new TurnoverMap<string | number, number>();
@@ -70,7 +70,7 @@ Deno.test("TurnoverMap does what Map does over a long life, order of values incl
   }
 });
 
-Deno.test("TurnoverMap spreads texts that were chosen to share a bucket of another map", () => {
+Deno.test("TurnoverMap distributes strings that were chosen to share a bucket of another map", () => {
   const [theirs, mine] = [1, 2];
   const texts = Array.from({ length: 100_000 }, (_, n) => n.toString(16).padStart(32, "0"));
   const chosen = texts.filter((text) => (hashOf(text, theirs!) & 1_023) === 0);
@@ -104,7 +104,7 @@ function collectAll(): void {
   runInNewContext("gc")();
 }
 
-Deno.test("TurnoverMap keeps nothing of the many that came and went, without a full collection", () => {
+Deno.test("TurnoverMap keeps no removed entry alive, without a full collection", () => {
   const map = new TurnoverMap<number, number[]>();
   for (let key = 0; key < 4; key++) map.set(key, value());
   collectAll();
@@ -120,7 +120,7 @@ Deno.test("TurnoverMap keeps nothing of the many that came and went, without a f
   assert.ok(left < 1_000, `${left} values are left`);
 });
 
-Deno.test("TurnoverMap keeps nothing that an old entry, or the table before, led to", () => {
+Deno.test("TurnoverMap keeps nothing alive that an old entry or table referenced", () => {
   const map = new TurnoverMap<number, number[]>();
   for (let key = 0; key < 256; key++) map.set(key, []);
   for (let key = 128; key < 256; key++) map.take(key);

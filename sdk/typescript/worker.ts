@@ -1,10 +1,10 @@
 /**
- * A worker: functions, triggers and trigger types it offers, and calls to functions of others.
+ * A worker: registers functions, triggers and trigger types, and calls the functions of others.
  *
- * It keeps all that was registered and says it again on every new line, so user code registers
- * once and never hears of reconnects. It does no work of its own: {@linkcode OutboundCalls} makes
- * calls, {@linkcode Handlers} and {@linkcode TriggerTypes} answer what comes in, and
- * {@linkcode ReconnectingLine} carries both.
+ * It keeps all registrations and sends them again on each new connection, so that user code
+ * registers once. It only connects its parts: {@linkcode OutboundCalls} makes calls,
+ * {@linkcode Handlers} and {@linkcode ProvidedTriggers} handle messages of the engine, and
+ * {@linkcode ReconnectingConnection} keeps the connection.
  *
  * @module
  */
@@ -17,16 +17,13 @@ import {
   readUrl,
   withoutSecrets,
 } from "./arguments.ts";
-import { CallScopes } from "./trace_context.ts";
-import { environment, newId, platformClock } from "./platform.ts";
-import { encodeMessage } from "./wire/codec.ts";
-import { ConnectionListeners, type Line, ReconnectingLine } from "./connection.ts";
-import { EngineError, errorBody } from "./wire/errors.ts";
+import { OutboundCalls } from "./calls.ts";
+import { type Connection, ConnectionListeners, ReconnectingConnection } from "./connection.ts";
+import { dialPlatform, headersOf, withTlsHint } from "./dial.ts";
 import { Handlers } from "./handlers.ts";
 import { describeWorker } from "./identity.ts";
 import { type InboundSetup, receive } from "./inbound.ts";
-import { CALL_TIMEOUT_MS, ENGINE_URL_DEFAULT } from "./wire/limits.ts";
-import { logFor, markOutput, printFailure, sendLogsTo } from "./logger.ts";
+import { markOutput, printError, setDefaultWorker, setLogSink } from "./logger.ts";
 import type {
   CallRequest,
   ConnectionState,
@@ -38,8 +35,14 @@ import type {
   TriggerTypeInput,
   WorkerOptions,
 } from "./options.ts";
-import { OutboundCalls } from "./calls.ts";
-import { dialPlatform, headersOf, withTlsHint } from "./dial.ts";
+import { environment, newId, platformClock } from "./platform.ts";
+import { ProvidedTriggers } from "./provided_triggers.ts";
+import { Registrations } from "./registrations.ts";
+import { createTelemetry, type Telemetry } from "./telemetry.ts";
+import { CallScopes } from "./trace_context.ts";
+import { encodeMessage } from "./wire/codec.ts";
+import { EngineError, errorBody } from "./wire/errors.ts";
+import { CALL_TIMEOUT_MS, ENGINE_URL_DEFAULT } from "./wire/limits.ts";
 import {
   ANNOUNCE_FUNCTION_ID,
   type Announcement,
@@ -47,16 +50,14 @@ import {
   type Json,
   type WorkerRegistered,
 } from "./wire/protocol.ts";
-import { Registrations } from "./registrations.ts";
-import { makeTelemetry, type Telemetry } from "./telemetry.ts";
-import { TriggerTypes } from "./trigger_types.ts";
 
 /**
- * Makes a worker and starts to connect it, without waiting: what is registered and called meanwhile
- * goes out as soon as the line is open.
+ * Creates a worker, which connects to the engine in the background: registrations and calls are
+ * sent as soon as the connection is open. It reconnects until {@linkcode Worker.shutdown}.
  *
- * @param url Address of the engine; left out: ENGINE_URL, else `ws://127.0.0.1:49134`.
- * @throws {EngineError} `INVALID_ARGUMENTS` for an address or an option that cannot be used.
+ * @param url Address of the engine: `ws:`, `wss:`, `http:` or `https:`.
+ * Default: ENGINE_URL, else `ws://127.0.0.1:49134`.
+ * @throws {EngineError} `INVALID_ARGUMENTS` for an invalid address or option.
  *
  * @example
  * ```ts
@@ -64,7 +65,7 @@ import { TriggerTypes } from "./trigger_types.ts";
  *
  * const worker = registerWorker("ws://127.0.0.1:49134", { workerName: "math" });
  * worker.registerFunction("math::add", ({ a, b }: { a: number; b: number }) => ({ c: a + b }));
- * await worker.shutdown(); // Else it serves until the process ends.
+ * await worker.shutdown(); // Without it, the worker runs until the process ends.
  * ```
  */
 export function registerWorker(url?: string, options: WorkerOptions = {}): Worker {
@@ -72,14 +73,32 @@ export function registerWorker(url?: string, options: WorkerOptions = {}): Worke
   return Worker.connect(address, options);
 }
 
-/** Offers functions to an engine and calls those of others. Made by {@linkcode registerWorker}. */
+/**
+ * A worker: registers functions and triggers with an engine, and calls functions of other workers.
+ * Created by {@linkcode registerWorker}.
+ *
+ * @example A worker that ends with a block
+ * ```ts
+ * import { registerWorker } from "engine-sdk";
+ *
+ * {
+ *   await using worker = registerWorker();
+ *   worker.registerFunction("hello::greet", ({ name }: { name: string }) => `Hello ${name}`);
+ *   worker.registerTrigger({
+ *     type: "http",
+ *     function_id: "hello::greet",
+ *     config: { api_path: "/hello", http_method: "POST" },
+ *   });
+ * } // Calls shutdown().
+ * ```
+ */
 export class Worker implements AsyncDisposable {
-  /** Its name in listings and logs. */
+  /** Name in listings and logs. */
   readonly name: string;
   readonly #announcement: Announcement;
   readonly #calls: OutboundCalls;
   readonly #inbound: InboundSetup;
-  readonly #line: ReconnectingLine;
+  readonly #connection: ReconnectingConnection;
   readonly #listeners: ConnectionListeners;
   readonly #onError: (error: EngineError) => void;
   readonly #registrations: Registrations;
@@ -95,36 +114,36 @@ export class Worker implements AsyncDisposable {
     checkReconnect(options.reconnect ?? {});
     if (options.onError) checkCallable("onError", options.onError);
     this.#url = url;
-    this.#onError = options.onError ?? printFailure;
+    this.#onError = options.onError ?? printError;
     this.#announcement = describeWorker(options);
     this.name = this.#announcement.name;
     const scopes = this.#scopes;
     const report = (error: EngineError): void => this.#report(error);
     this.#listeners = new ConnectionListeners(report);
-    this.#telemetry = makeTelemetry(url, options, this.#announcement);
-    const line = (): Line | undefined => this.#line.line;
-    this.#calls = new OutboundCalls({ clock, scopes, timeoutMs, line, report });
+    this.#telemetry = createTelemetry(url, options, this.#announcement);
+    const connection = (): Connection | undefined => this.#connection.current;
+    this.#calls = new OutboundCalls({ clock, scopes, timeoutMs, connection, report });
     const find = (namespace: string | undefined, id: string) =>
       this.#registrations.handler(namespace, id);
-    const observe = (call: InvokeFunction, now: number) => this.#telemetry?.begin(call, now);
+    const observe = (call: InvokeFunction, now: number) => this.#telemetry?.startSpan(call, now);
     const handlers = new Handlers({ clock, scopes, find, report, observe });
-    const triggerTypes = new TriggerTypes({
+    const triggers = new ProvidedTriggers({
       find: (namespace, id) => this.#registrations.triggerHandlers(namespace, id),
       report,
     });
     this.#registrations = new Registrations(
-      (text) => line()?.send(text),
-      (gone) => triggerTypes.unregisterAll(gone),
+      (text) => connection()?.send(text),
+      (removed) => triggers.unregisterAll(removed),
     );
     this.#inbound = {
       calls: this.#calls,
       handlers,
-      triggerTypes,
+      triggers,
       registered: (message) => this.#registered(message),
       rejected: (error) => this.#giveUp(error),
       report,
     };
-    this.#line = new ReconnectingLine({
+    this.#connection = new ReconnectingConnection({
       url,
       dial: options.dial ?? dialPlatform,
       dialOptions: { headers: headersOf(options), batch: true },
@@ -136,33 +155,51 @@ export class Worker implements AsyncDisposable {
       text: (message, from) => receive(message, from, this.#inbound),
       lost: () => this.#lost(),
       failed: (reason, retryMs) => this.#failed(reason, retryMs),
-      state: (state) => this.#listeners.tell(state),
+      state: (state) => this.#listeners.notify(state),
     });
   }
 
-  /** As {@linkcode registerWorker}, for an address that has been checked. */
+  /** {@linkcode registerWorker} for an address that has been checked; use that instead. */
   static connect(url: string, options: WorkerOptions): Worker {
     const worker = new Worker(url, options);
-    // A worker with a line of its own lives inside another program, which logs for itself.
+    // A worker with its own `dial` is part of a program that has its own log.
     if (!options.dial) {
-      logFor(worker);
-      worker.#scopes.show();
+      setDefaultWorker(worker);
+      worker.#scopes.attach();
       markOutput();
     }
-    if (worker.#telemetry) sendLogsTo(worker, worker.#telemetry);
-    worker.#line.start();
+    if (worker.#telemetry) setLogSink(worker, worker.#telemetry);
+    worker.#connection.start();
     return worker;
   }
 
-  /** Where the line to the engine stands. */
+  /** State of the connection to the engine; `onConnectionState` reports its changes. */
   get connectionState(): ConnectionState {
-    return this.#line.state;
+    return this.#connection.state;
   }
 
   /**
-   * Offers a function under an id such as `math::add`; the same id again replaces it.
+   * Registers a function. The same id replaces the earlier registration of this worker.
    *
-   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for options JSON cannot hold.
+   * A registration that the engine rejects is reported to `onError`.
+   *
+   * @param id `<group>::<name>`, such as `math::add`; at most 1,024 characters. `engine::*` is
+   * reserved.
+   * @param handler Runs the calls, concurrently.
+   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for options that JSON cannot
+   * represent.
+   *
+   * @example A function whose payload the engine checks
+   * ```ts
+   * import { registerWorker } from "engine-sdk";
+   *
+   * const worker = registerWorker();
+   * worker.registerFunction("math::half", (n: number) => n / 2, {
+   *   description: "Halves a number",
+   *   request_format: { type: "number" },
+   * });
+   * await worker.shutdown();
+   * ```
    */
   registerFunction<In = Json, Out = unknown>(
     id: string,
@@ -185,10 +222,29 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Asks for a function to be called when something happens. A trigger that the engine or the
-   * provider of its type refuses is reported to `onError`; one of an unknown type waits for it.
+   * Registers a trigger: its function is called on events of its type.
    *
-   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a config JSON cannot hold.
+   * A trigger that the engine or the provider of the type rejects is reported to `onError`. A
+   * trigger of an unknown type becomes live when a worker provides the type.
+   *
+   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a config that JSON cannot
+   * represent.
+   *
+   * @example An HTTP route
+   * ```ts
+   * import { registerWorker } from "engine-sdk";
+   *
+   * const worker = registerWorker();
+   * worker.registerFunction("orders::create", ({ body }: { body: unknown }) => {
+   *   return { status_code: 201, body };
+   * });
+   * worker.registerTrigger({
+   *   type: "http",
+   *   function_id: "orders::create",
+   *   config: { api_path: "/orders", http_method: "POST" },
+   * });
+   * await worker.shutdown();
+   * ```
    */
   registerTrigger(trigger: TriggerInput): Registration {
     const { type, function_id, config, metadata, namespace, trigger_namespace } = trigger;
@@ -209,10 +265,32 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Offers a kind of trigger: the engine hands over every trigger of the type, and this worker
-   * calls `trigger.function_id` when it happens.
+   * Provides a trigger type: the engine passes every trigger of the type to `handlers`, and this
+   * worker calls `trigger.function_id` on its events.
    *
-   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for formats JSON cannot hold.
+   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for formats that JSON cannot
+   * represent.
+   *
+   * @example A type whose triggers fire at an interval
+   * ```ts
+   * import { registerWorker, TriggerAction } from "engine-sdk";
+   *
+   * const worker = registerWorker();
+   * const timers = new Map<string, ReturnType<typeof setInterval>>();
+   * worker.registerTriggerType<{ ms: number }>({ id: "interval", description: "Every n ms" }, {
+   *   registerTrigger({ id, function_id, config, metadata }) {
+   *     if (!(config.ms > 0)) throw new Error("config.ms must be a number above 0");
+   *     const action = TriggerAction.Void();
+   *     const fire = () => worker.trigger({ function_id, payload: {}, metadata, action });
+   *     timers.set(id, setInterval(fire, config.ms));
+   *   },
+   *   unregisterTrigger({ id }) {
+   *     clearInterval(timers.get(id));
+   *     timers.delete(id);
+   *   },
+   * });
+   * await worker.shutdown();
+   * ```
    */
   registerTriggerType<Config = Json>(
     type: TriggerTypeInput,
@@ -234,14 +312,18 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Calls a function, wherever it runs, and resolves with what it returned; with `undefined` when
-   * it returned nothing. Made while there is no line, the call waits for one within its time.
+   * Calls a function of any worker and resolves with its result, `undefined` if it has none.
    *
-   * @throws {InvocationError} The failure of the function, or of reaching it:
-   * `function_not_found`, `invocation_stopped` (whether it ran is not known), `TIMEOUT` and
-   * `timeout` (see `isTimeout`), `cancelled`, `overloaded`, `SHUTDOWN`, `engine_unreachable`.
-   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a payload that JSON
-   * cannot hold.
+   * While there is no connection, the call is queued until its timeout; the queue holds 64 MiB.
+   *
+   * @throws {InvocationError} With the code that the handler threw, or one of these:
+   * `function_not_found`; `invalid_payload`, if the payload does not match `request_format`;
+   * `invocation_failed`, for a thrown error without a code; `TIMEOUT` and `timeout` (see
+   * `isTimeout`); `cancelled`, by `signal`; `invocation_stopped`, if the worker or the connection
+   * was lost and the function may have run; `overloaded`, if a limit is reached and nothing has
+   * run; `engine_unreachable`, after the last attempt to connect; `SHUTDOWN`, after `shutdown()`.
+   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a payload that JSON cannot
+   * represent.
    *
    * @example
    * ```ts
@@ -250,7 +332,7 @@ export class Worker implements AsyncDisposable {
    * const worker = registerWorker();
    * const payload = { a: 2, b: 3 };
    * const sum = await worker.trigger({ function_id: "math::add", payload, timeout_ms: 500 })
-   *   .catch((error) => error.code); // Such as `TIMEOUT` when no engine is there.
+   *   .catch((error) => error.code); // `TIMEOUT` if no engine runs.
    * console.log(sum);
    * await worker.shutdown();
    * ```
@@ -259,40 +341,47 @@ export class Worker implements AsyncDisposable {
     return this.#calls.call(request) as Promise<Out>;
   }
 
-  /** Hears of every new state from now on; call the result to stop. */
+  /**
+   * Calls `listener` with each new state; the returned function removes it.
+   *
+   * @throws {EngineError} `INVALID_ARGUMENTS` if it is not a function.
+   */
   onConnectionState(listener: (state: ConnectionState) => void): () => void {
     return this.#listeners.add(listener);
   }
 
   /**
-   * Leaves the engine at once: its functions and triggers are no longer offered, calls that wait
-   * fail with `SHUTDOWN`. Resolves when the line is closed; a second time does nothing more.
+   * Disconnects from the engine: its functions and triggers are removed, the signals of running
+   * handlers are aborted, and pending calls fail with `SHUTDOWN`. Resolves when the connection is
+   * closed; has no effect the second time.
    */
   shutdown(): Promise<void> {
     this.#end(errorBody("SHUTDOWN", "engine client is shutting down"));
-    const telemetry = this.#telemetry?.stop(this.#line.line);
-    return Promise.all([this.#line.stop("disconnected"), telemetry]).then(() => {});
+    const telemetry = this.#telemetry?.stop(this.#connection.current);
+    return Promise.all([this.#connection.stop("disconnected"), telemetry]).then(() => {});
   }
 
-  /** As {@linkcode Worker.shutdown}, at the end of an `await using` block. */
+  /** Calls {@linkcode Worker.shutdown} at the end of an `await using` block. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.shutdown();
   }
 
-  #opened(line: Line): void {
+  #opened(connection: Connection): void {
     this.#lastFailure = undefined;
     if (this.#identity) {
       const { worker_id, reattach_token } = this.#identity;
-      line.send(encodeMessage({ type: "reattach", previous_worker_id: worker_id, reattach_token }));
+      connection.send(
+        encodeMessage({ type: "reattach", previous_worker_id: worker_id, reattach_token }),
+      );
     }
-    line.send(encodeMessage({
+    connection.send(encodeMessage({
       type: "invokefunction",
       function_id: ANNOUNCE_FUNCTION_ID,
       action: { type: "void" },
       data: this.#announcement as unknown as Json,
     }));
-    for (const frame of this.#registrations.frames()) line.send(frame);
-    this.#calls.sendQueued(line);
+    for (const frame of this.#registrations.frames()) connection.send(frame);
+    this.#calls.sendQueued(connection);
     this.#telemetry?.open();
   }
 
@@ -304,9 +393,9 @@ export class Worker implements AsyncDisposable {
   }
 
   #lost(): void {
-    this.#calls.lost();
-    this.#inbound.handlers.abortAll("The line to the engine is lost");
-    this.#inbound.triggerTypes.unregisterAll();
+    this.#calls.connectionLost();
+    this.#inbound.handlers.abortAll("The connection to the engine is lost");
+    this.#inbound.triggers.unregisterAll();
   }
 
   #failed(reason: string, retryMs: number | undefined): void {
@@ -314,7 +403,7 @@ export class Worker implements AsyncDisposable {
     if (retryMs === undefined) {
       this.#giveUp(new EngineError("engine_unreachable", text));
     } else if (text !== this.#lastFailure) {
-      this.#lastFailure = text; // Said once, not with every attempt.
+      this.#lastFailure = text; // Reported once, not with every attempt.
       this.#report(new EngineError("engine_unreachable", `${text}; trying again`));
     }
   }
@@ -322,16 +411,16 @@ export class Worker implements AsyncDisposable {
   #giveUp(error: EngineError): void {
     this.#report(error);
     this.#end(error.toJSON());
-    void this.#telemetry?.stop(this.#line.line);
-    void this.#line.stop("failed");
+    void this.#telemetry?.stop(this.#connection.current);
+    void this.#connection.stop("failed");
   }
 
-  /** No line will come any more. */
+  /** Ends all parts with `error`: there will be no connection again. */
   #end(error: ReturnType<typeof errorBody>): void {
-    this.#scopes.hide();
+    this.#scopes.detach();
     this.#calls.end(error);
     this.#inbound.handlers.abortAll(error.message);
-    this.#inbound.triggerTypes.unregisterAll();
+    this.#inbound.triggers.unregisterAll();
   }
 
   #report(error: EngineError): void {

@@ -3,10 +3,9 @@ import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDial, type FakeTransport } from "../../tests/fakes/fake_dial.ts";
 import { readOtlpFrame, valuesOf } from "../../tests/fakes/otlp.ts";
 import { serveSockets } from "../../tests/fakes/socket_server.ts";
-import { runningTraceparent } from "./trace_context.ts";
-import { TELEMETRY_BATCH_MS } from "./wire/limits.ts";
 import { Logger } from "./logger.ts";
 import type { WorkerOptions } from "./options.ts";
+import { runningTraceparent } from "./trace_context.ts";
 import { registerWorker } from "./worker.ts";
 
 const TRACEPARENT = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
@@ -22,7 +21,7 @@ function setup(options: WorkerOptions = {}) {
     onError() {},
     ...options,
   });
-  /** The worker's own line and the one for telemetry, once both are open. */
+  /** Opens the main connection and the one for telemetry. */
   const open = (): [FakeTransport, FakeTransport] => {
     const own = fake.transport.open("w-1");
     const telemetry = fake.transport.open();
@@ -39,12 +38,12 @@ function quietly(task: () => void): void {
   console.info = info;
 }
 
-/** Lets what is under way in promises run. */
+/** Runs pending microtasks. */
 async function settle(): Promise<void> {
   for (let i = 0; i < 10; i++) await Promise.resolve();
 }
 
-Deno.test("a worker opens its telemetry line when it has reached the engine", async () => {
+Deno.test("a worker opens its telemetry connection when its main connection is open", async () => {
   const { fake, open, worker } = setup({ token: "t" });
   assert.deepEqual(fake.transports.map(({ url }) => url), ["ws://127.0.0.1:1/"]);
 
@@ -59,7 +58,7 @@ Deno.test("a worker opens its telemetry line when it has reached the engine", as
   await worker.shutdown();
 });
 
-Deno.test("a worker with a line of its own or without telemetry opens no second one", async () => {
+Deno.test("a worker with its own dial or without telemetry opens one connection", async () => {
   for (const telemetry of [undefined, false]) {
     const { fake, worker } = setup({ telemetry });
     fake.transport.open("w-1");
@@ -69,7 +68,7 @@ Deno.test("a worker with a line of its own or without telemetry opens no second 
   }
 });
 
-Deno.test("a handler becomes a span with its id, its end and its failure", async () => {
+Deno.test("a handler is recorded as a span with its id, status and error code", async () => {
   const { clock, open, worker } = setup();
   worker.registerFunction("a::good", () => 1);
   worker.registerFunction("a::bad", () => {
@@ -77,7 +76,7 @@ Deno.test("a handler becomes a span with its id, its end and its failure", async
   });
   const [own, telemetry] = open();
   for (const [invocation_id, function_id] of [["1", "a::good"], ["2", "a::bad"], ["3", "a::no"]]) {
-    own.say({
+    own.deliver({
       type: "invokefunction",
       invocation_id: invocation_id!,
       function_id: function_id!,
@@ -86,15 +85,15 @@ Deno.test("a handler becomes a span with its id, its end and its failure", async
   }
   await settle();
 
-  clock.tick(TELEMETRY_BATCH_MS);
+  clock.tick(100);
 
   const [frame] = telemetry.binaries.map(readOtlpFrame);
   assert.equal(frame!.resources[0]!["service.instance.id"], "w-1");
-  const told = frame!.records.map(({ name, status, attributes }) => {
+  const spans = frame!.records.map(({ name, status, attributes }) => {
     const { "engine.invocation.id": id, "engine.error_code": code } = valuesOf(attributes);
     return [name, status!.code, id, code];
   });
-  assert.deepEqual(told.sort(), [
+  assert.deepEqual(spans.sort(), [
     ["execute a::bad", 2, "2", "invocation_failed"],
     ["execute a::good", 1, "1", undefined],
     ["execute a::no", 2, "3", "function_not_found"],
@@ -102,18 +101,18 @@ Deno.test("a handler becomes a span with its id, its end and its failure", async
   await worker.shutdown();
 });
 
-Deno.test("a handler whose caller has left becomes a span that says so", async () => {
+Deno.test("the span of a handler whose call was cancelled has the code cancelled", async () => {
   const { clock, open, worker } = setup();
   const { promise, resolve } = Promise.withResolvers<void>();
   worker.registerFunction("a::slow", () => promise);
   const [own, telemetry] = open();
   const ids = { invocation_id: "1", function_id: "a::slow" };
-  own.say({ type: "invokefunction", ...ids, traceparent: TRACEPARENT });
-  own.say({ type: "cancelinvocation", invocation_id: "1" });
+  own.deliver({ type: "invokefunction", ...ids, traceparent: TRACEPARENT });
+  own.deliver({ type: "cancelinvocation", invocation_id: "1" });
   resolve();
   await settle();
 
-  clock.tick(TELEMETRY_BATCH_MS);
+  clock.tick(100);
 
   const [{ records: [span] }] = telemetry.binaries.map(readOtlpFrame) as [
     ReturnType<typeof readOtlpFrame>,
@@ -122,7 +121,7 @@ Deno.test("a handler whose caller has left becomes a span that says so", async (
   await worker.shutdown();
 });
 
-Deno.test("a call made in a handler keeps the trace that the engine gave", async () => {
+Deno.test("a call inside a handler inherits its traceparent", async () => {
   const { open, worker } = setup();
   worker.registerFunction("a::outer", async () => {
     await settle();
@@ -130,7 +129,7 @@ Deno.test("a call made in a handler keeps the trace that the engine gave", async
   });
   const [own] = open();
   const ids = { invocation_id: "1", function_id: "a::outer" };
-  own.say({ type: "invokefunction", ...ids, traceparent: TRACEPARENT });
+  own.deliver({ type: "invokefunction", ...ids, traceparent: TRACEPARENT });
   await settle();
   await settle();
 
@@ -144,7 +143,7 @@ Deno.test("a Logger of a worker with telemetry makes no calls", async () => {
   const [own, telemetry] = open();
 
   quietly(() => new Logger(worker).info("hello", { n: 1 }));
-  clock.tick(TELEMETRY_BATCH_MS);
+  clock.tick(100);
 
   assert.deepEqual(own.texts, []);
   const [{ records: [record] }] = telemetry.binaries.map(readOtlpFrame) as [
@@ -154,7 +153,7 @@ Deno.test("a Logger of a worker with telemetry makes no calls", async () => {
   await worker.shutdown();
 });
 
-Deno.test("what a Logger says last leaves on the worker's own line if need be", async () => {
+Deno.test("the last lines of a Logger are sent on the worker's main connection", async () => {
   const { fake, worker } = setup();
   const own = fake.transport.open("w-1");
 
@@ -164,30 +163,30 @@ Deno.test("what a Logger says last leaves on the worker's own line if need be", 
   assert.deepEqual(own.binaries.map((bytes) => readOtlpFrame(bytes).signal), ["LOGS"]);
 });
 
-Deno.test("a worker that shuts down closes both lines and leaves no timer", async () => {
+Deno.test("shutdown() closes both connections and leaves no timer", async () => {
   const { clock, fake, open, worker } = setup();
   open();
 
   await worker.shutdown();
 
-  assert.deepEqual(fake.transports.map(({ isOver }) => isOver), [true, true]);
+  assert.deepEqual(fake.transports.map(({ isClosed }) => isClosed), [true, true]);
   assert.equal(clock.waiting, 0);
 });
 
-Deno.test("a worker that gives up leaves no telemetry line and no timer", () => {
+Deno.test("a worker that fails leaves no telemetry connection and no timer", () => {
   const { clock, fake, worker } = setup({ reconnect: { maxAttempts: 1 } });
   const own = fake.transport.open("w-1");
   const telemetry = fake.transport.open();
   own.drop();
   while (worker.connectionState !== "failed") {
     clock.tick(clock.nextIn!);
-    if (fake.transport !== telemetry && !fake.transport.isOver) fake.transport.drop();
+    if (fake.transport !== telemetry && !fake.transport.isClosed) fake.transport.drop();
   }
 
-  assert.deepEqual([telemetry.isOver, clock.waiting], [true, 0]);
+  assert.deepEqual([telemetry.isClosed, clock.waiting], [true, 0]);
 });
 
-Deno.test("a worker shows which call runs to whatever prints, until it ends", async () => {
+Deno.test("runningTraceparent() is that of the running handler until its worker ends", async () => {
   const invocation = { type: "invokefunction", function_id: "a::b", traceparent: TRACEPARENT };
   await using server = serveSockets({
     message(socket, data) {

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
 import { readVectors } from "../../tests/fakes/source_tree.ts";
-import type { EngineError } from "./wire/errors.ts";
 import { Logger } from "./logger.ts";
 import type { WorkerOptions } from "./options.ts";
-import type { EngineMessage, Json } from "./wire/protocol.ts";
 import { registerWorker, type Worker } from "./worker.ts";
+import type { EngineError } from "./wire/errors.ts";
+import type { EngineMessage, Json } from "./wire/protocol.ts";
 
 function setup(options: WorkerOptions = {}) {
   const clock = new FakeClock();
@@ -19,16 +19,16 @@ function setup(options: WorkerOptions = {}) {
     onError: (error) => errors.push(error),
     ...options,
   });
-  /** Loses the line and opens the next one. */
-  const comeBack = (workerId: string): void => {
+  /** Loses the connection and opens the next one. */
+  const reconnect = (workerId: string): void => {
     fake.transport.drop();
     clock.tick(30_000);
     fake.transport.open(workerId);
   };
-  return { clock, comeBack, errors, fake, worker };
+  return { clock, reconnect, errors, fake, worker };
 }
 
-/** Lets what is under way in promises run. */
+/** Runs pending microtasks. */
 async function settle(): Promise<void> {
   for (let i = 0; i < 10; i++) await Promise.resolve();
 }
@@ -36,7 +36,7 @@ async function settle(): Promise<void> {
 const types = (messages: Record<string, Json>[]): Json[] => messages.map(({ type }) => type!);
 const PROVIDER = { registerTrigger(): void {}, unregisterTrigger(): void {} };
 
-Deno.test("a worker announces itself, then says what it offers, then what waited", async () => {
+Deno.test("a worker sends its announcement, its registrations, then its queued calls", async () => {
   const { fake, worker } = setup({ description: "sells", token: "t", headers: { "x-a": "1" } });
   worker.registerTrigger({ type: "http", function_id: "a::b", config: { api_path: "/a" } });
   worker.registerFunction("a::b", () => 1, { description: "one", metadata: { team: "shop" } });
@@ -60,17 +60,17 @@ Deno.test("a worker announces itself, then says what it offers, then what waited
   await worker.shutdown();
 });
 
-Deno.test("a worker that comes back reattaches first and says everything again", async () => {
-  const { comeBack, fake, worker } = setup();
+Deno.test("a worker that reconnects sends reattach first, then all registrations", async () => {
+  const { reconnect, fake, worker } = setup();
   fake.transport.open("w-1");
   worker.registerFunction("a::b", () => 1);
   worker.registerFunction("a::gone", () => 1).unregister();
   const trigger = worker.registerTrigger({ type: "http", function_id: "a::b" });
 
-  comeBack("w-2");
+  reconnect("w-2");
   const second = fake.transport.take();
   trigger.unregister();
-  comeBack("w-3");
+  reconnect("w-3");
 
   assert.deepEqual(second[0], {
     type: "reattach",
@@ -89,7 +89,7 @@ Deno.test("a worker that comes back reattaches first and says everything again",
   await worker.shutdown();
 });
 
-Deno.test("what is registered while there is no line goes out once, when there is one", async () => {
+Deno.test("a registration without a connection is sent once, when there is one", async () => {
   const { clock, fake, worker } = setup();
   fake.transport.open("w-1");
   fake.transport.drop();
@@ -106,7 +106,7 @@ Deno.test("what is registered while there is no line goes out once, when there i
   await worker.shutdown();
 });
 
-Deno.test("calls that were sent fail when the line drops; queued ones leave with the next", async () => {
+Deno.test("calls that were sent fail when the connection is lost; queued ones are sent on the next", async () => {
   const { clock, fake, worker } = setup();
   fake.transport.open("w-1");
   const sent = worker.trigger({ function_id: "a::sent" });
@@ -123,13 +123,13 @@ Deno.test("calls that were sent fail when the line drops; queued ones leave with
   assert.equal(call.function_id, "a::queued");
   assert.equal(call.timeout_ms, 28_500);
   const invocation_id = call.invocation_id as string;
-  fake.transport.say({ type: "invocationresult", invocation_id, function_id: "", result: 7 });
+  fake.transport.deliver({ type: "invocationresult", invocation_id, function_id: "", result: 7 });
   assert.equal(await queued, 7);
   await worker.shutdown();
 });
 
-Deno.test("a result is never sent on another line than the call came on", async () => {
-  const { comeBack, fake, worker } = setup();
+Deno.test("a result is never sent on another connection than that of its call", async () => {
+  const { reconnect, fake, worker } = setup();
   const gate = Promise.withResolvers<void>();
   let reason: unknown;
   worker.registerFunction("a::slow", async (_payload, _metadata, { signal }) => {
@@ -137,9 +137,9 @@ Deno.test("a result is never sent on another line than the call came on", async 
     reason = signal.reason;
   });
   fake.transport.open("w-1");
-  fake.transport.say({ type: "invokefunction", invocation_id: "1", function_id: "a::slow" });
+  fake.transport.deliver({ type: "invokefunction", invocation_id: "1", function_id: "a::slow" });
 
-  comeBack("w-2");
+  reconnect("w-2");
   fake.transport.take();
   gate.resolve();
   await settle();
@@ -149,7 +149,7 @@ Deno.test("a result is never sent on another line than the call came on", async 
   await worker.shutdown();
 });
 
-Deno.test("a call made inside a handler inherits what is left of its time", async () => {
+Deno.test("a call inside a handler inherits its remaining timeout", async () => {
   const { clock, fake, worker } = setup();
   worker.registerFunction("a::b", async () => {
     await Promise.resolve();
@@ -158,49 +158,54 @@ Deno.test("a call made inside a handler inherits what is left of its time", asyn
   fake.transport.open("w-1").take();
 
   const call = { type: "invokefunction", invocation_id: "1", function_id: "a::b" } as const;
-  fake.transport.say({ ...call, timeout_ms: 5_000 });
+  fake.transport.deliver({ ...call, timeout_ms: 5_000 });
   await settle();
 
   const nested = fake.transport.messages[0]!;
   assert.deepEqual([nested.function_id, nested.timeout_ms], ["c::d", 5_000]);
   clock.tick(6_000);
   await settle();
-  const answer = fake.transport.messages.at(-1)!;
-  assert.equal((answer.error as Record<string, Json>).code, "TIMEOUT");
+  const response = fake.transport.messages.at(-1)!;
+  assert.equal((response.error as Record<string, Json>).code, "TIMEOUT");
   await worker.shutdown();
 });
 
-Deno.test("a worker uses only what the engine on this line can do", async () => {
-  const { comeBack, fake, worker } = setup();
+Deno.test("a worker uses only the capabilities of the engine on this connection", async () => {
+  const { reconnect, fake, worker } = setup();
   worker.registerFunction("a::b", (_payload, _metadata, context) => context.progress(1));
   const call = { type: "invokefunction", invocation_id: "1", function_id: "a::b" } as const;
 
   fake.transport.open("w-1").take();
-  fake.transport.say(call);
+  fake.transport.deliver(call);
   await settle();
   assert.deepEqual(types(fake.transport.messages), ["invocationprogress", "invocationresult"]);
 
-  comeBack("w-2");
+  reconnect("w-2");
   const identity = { worker_id: "w-2", reattach_token: "t", capabilities: [] };
-  fake.transport.say({ type: "workerregistered", ...identity });
+  fake.transport.deliver({ type: "workerregistered", ...identity });
   fake.transport.take();
-  fake.transport.say(call);
+  fake.transport.deliver(call);
   await settle();
   assert.deepEqual(types(fake.transport.messages), ["invocationresult"]);
   await worker.shutdown();
 });
 
-Deno.test("a provider is told to stop when the line ends, and again of what lives after it", async () => {
-  const { comeBack, fake, worker } = setup();
+Deno.test("a provider unregisters triggers when the connection is lost, and registers live ones again", async () => {
+  const { reconnect, fake, worker } = setup();
   const log: string[] = [];
   const registration = worker.registerTriggerType({ id: "watch", description: "" }, {
     registerTrigger: ({ id }) => void log.push(`+${id}`),
     unregisterTrigger: ({ id }) => void log.push(`-${id}`),
   });
-  const offer = (id: string): void =>
-    fake.transport.say({ type: "registertrigger", id, trigger_type: "watch", function_id: "a::b" });
+  const register = (id: string): void =>
+    fake.transport.deliver({
+      type: "registertrigger",
+      id,
+      trigger_type: "watch",
+      function_id: "a::b",
+    });
   fake.transport.open("w-1");
-  offer("t1");
+  register("t1");
   await settle();
   assert.deepEqual(fake.transport.messages.at(-1), {
     type: "triggerregistrationresult",
@@ -209,18 +214,18 @@ Deno.test("a provider is told to stop when the line ends, and again of what live
     function_id: "a::b",
   });
 
-  comeBack("w-2");
-  offer("t1");
-  offer("t2");
+  reconnect("w-2");
+  register("t1");
+  register("t2");
   await settle();
-  fake.transport.say({ type: "unregistertrigger", id: "t2", trigger_type: "watch" });
+  fake.transport.deliver({ type: "unregistertrigger", id: "t2", trigger_type: "watch" });
   registration.unregister();
 
   assert.deepEqual(log, ["+t1", "-t1", "+t1", "+t2", "-t2", "-t1"]);
   await worker.shutdown();
 });
 
-Deno.test("shutdown() fails calls, closes without a word, and leaves no timer", async () => {
+Deno.test("shutdown() fails calls, sends nothing, and leaves no timer", async () => {
   const { clock, fake, worker } = setup();
   const states: string[] = [];
   worker.onConnectionState((state) => states.push(state));
@@ -248,10 +253,10 @@ Deno.test("`await using` shuts a worker down", async () => {
   }
 
   assert.equal(worker.connectionState, "disconnected");
-  assert.ok(fake.transport.isOver);
+  assert.ok(fake.transport.isClosed);
 });
 
-Deno.test("a worker that may not try again fails what waits with engine_unreachable", async () => {
+Deno.test("a worker without further attempts fails queued calls with engine_unreachable", async () => {
   const { clock, errors, fake, worker } = setup({ reconnect: { maxAttempts: 1 } });
   const call = worker.trigger({ function_id: "a::b" });
 
@@ -268,7 +273,7 @@ Deno.test("a worker that may not try again fails what waits with engine_unreacha
   assert.equal(worker.connectionState, "failed");
 });
 
-Deno.test("a worker says once why it cannot reach the engine, without the token", async () => {
+Deno.test("a worker reports each reason why it cannot connect once, without the token", async () => {
   const { clock, errors, fake, worker } = setup();
 
   for (const reason of ["HTTP 401", "HTTP 401", "ECONNREFUSED"]) {
@@ -283,8 +288,8 @@ Deno.test("a worker says once why it cannot reach the engine, without the token"
   await worker.shutdown();
 });
 
-Deno.test("onConnectionState() hears of every state until it is told to stop", async () => {
-  const { comeBack, errors, fake, worker } = setup();
+Deno.test("onConnectionState() reports each state until the listener is removed", async () => {
+  const { reconnect, errors, fake, worker } = setup();
   const states: string[] = [];
   worker.onConnectionState(() => {
     throw new Error("listener broke");
@@ -293,7 +298,7 @@ Deno.test("onConnectionState() hears of every state until it is told to stop", a
   assert.equal(worker.connectionState, "connecting");
 
   fake.transport.open("w-1");
-  comeBack("w-2");
+  reconnect("w-2");
   stop();
   await worker.shutdown();
 
@@ -301,22 +306,22 @@ Deno.test("onConnectionState() hears of every state until it is told to stop", a
   assert.match(errors[0]!.message, /listener broke/);
 });
 
-Deno.test("a fatal registrationrejected stops the worker, any other one is reported", async () => {
+Deno.test("a fatal registrationrejected stops the worker, others are reported", async () => {
   const { clock, errors, fake, worker } = setup();
   fake.transport.open("w-1");
   const rejected = { type: "registrationrejected", namespace: "default" } as const;
 
-  fake.transport.say({
+  fake.transport.deliver({
     ...rejected,
     code: "FUNCTION_NAMESPACE_CONFLICT",
     function_id: "engine::x",
     message: "reserved",
   });
   assert.equal(worker.connectionState, "connected");
-  fake.transport.say({ ...rejected, code: "WORKER_NAMESPACE_CONFLICT", worker_name: "shop" });
+  fake.transport.deliver({ ...rejected, code: "WORKER_NAMESPACE_CONFLICT", worker_name: "shop" });
 
   assert.equal(worker.connectionState, "failed");
-  assert.ok(fake.transport.isOver);
+  assert.ok(fake.transport.isClosed);
   assert.equal(clock.waiting, 0);
   assert.deepEqual(errors.map(({ message }) => message), [
     "The engine refused engine::x in namespace default (FUNCTION_NAMESPACE_CONFLICT): reserved",
@@ -325,7 +330,7 @@ Deno.test("a fatal registrationrejected stops the worker, any other one is repor
   await worker.shutdown();
 });
 
-Deno.test("a refused trigger is printed with its id and type, and nothing is thrown", async () => {
+Deno.test("a rejected trigger is printed with its id and type, and nothing is thrown", async () => {
   const { error } = console;
   const lines: string[] = [];
   console.error = (line: string) => lines.push(line);
@@ -333,7 +338,7 @@ Deno.test("a refused trigger is printed with its id and type, and nothing is thr
   try {
     fake.transport.open("w-1");
     const { id } = worker.registerTrigger({ type: "cron", function_id: "a::b" });
-    fake.transport.say({
+    fake.transport.deliver({
       type: "triggerregistrationresult",
       id,
       trigger_type: "cron",
@@ -360,7 +365,7 @@ Deno.test("an onError that throws does not end the worker", async () => {
   });
   try {
     fake.transport.open("w-1");
-    fake.transport.sayText("not JSON");
+    fake.transport.deliverText("not JSON");
 
     assert.equal(worker.connectionState, "connected");
   } finally {
@@ -369,22 +374,22 @@ Deno.test("an onError that throws does not end the worker", async () => {
   }
 });
 
-Deno.test("a worker survives every golden frame of the engine, and random ones", async () => {
+Deno.test("a worker keeps its connection after every vector of the engine, and truncated ones", async () => {
   const { fake, worker } = setup();
   worker.registerFunction("a::b", () => "alive");
   fake.transport.open("w-1");
   const frames = (await readVectors()).filter(({ message, direction }) =>
     direction === "engine" && message?.code !== "WORKER_NAMESPACE_CONFLICT"
   );
-  for (const { frame } of frames) fake.transport.sayText(frame);
+  for (const { frame } of frames) fake.transport.deliverText(frame);
   for (let seed = 1; seed < 300; seed++) {
     const { frame } = frames[seed % frames.length]!;
-    fake.transport.sayText(frame.slice(0, seed * 7919 % (frame.length + 1)));
+    fake.transport.deliverText(frame.slice(0, seed * 7919 % (frame.length + 1)));
   }
   await settle();
   fake.transport.take();
 
-  fake.transport.say({ type: "invokefunction", invocation_id: "z", function_id: "a::b" });
+  fake.transport.deliver({ type: "invokefunction", invocation_id: "z", function_id: "a::b" });
   await settle();
 
   assert.ok(frames.length > 10);
@@ -393,7 +398,7 @@ Deno.test("a worker survives every golden frame of the engine, and random ones",
   await worker.shutdown();
 });
 
-Deno.test("a Logger made for a worker sends its lines over it", async () => {
+Deno.test("a Logger of a worker sends its lines as calls", async () => {
   const { info } = console;
   console.info = () => {};
   const { fake, worker } = setup();
@@ -415,7 +420,7 @@ Deno.test("a Logger made for a worker sends its lines over it", async () => {
 });
 
 const handler = () => 1;
-const refused: Record<string, (worker: Worker) => void> = {
+const invalid: Record<string, (worker: Worker) => void> = {
   "a function without an id": (worker) => worker.registerFunction("", handler),
   "a function without a handler": (worker) =>
     worker.registerFunction("a::b", undefined as unknown as typeof handler),
@@ -430,11 +435,11 @@ const refused: Record<string, (worker: Worker) => void> = {
     worker.registerTriggerType({ id: "", description: "" }, PROVIDER),
   "a trigger type without handlers": (worker) =>
     worker.registerTriggerType({ id: "x", description: "" }, {} as typeof PROVIDER),
-  "a listener that is no function": (worker) =>
+  "a listener that is not a function": (worker) =>
     worker.onConnectionState("x" as unknown as () => void),
 };
-for (const [name, register] of Object.entries(refused)) {
-  Deno.test(`a worker refuses ${name} and sends nothing`, async () => {
+for (const [name, register] of Object.entries(invalid)) {
+  Deno.test(`a worker rejects ${name} and sends nothing`, async () => {
     const { fake, worker } = setup();
     fake.transport.open("w-1").take();
 
@@ -446,12 +451,12 @@ for (const [name, register] of Object.entries(refused)) {
 }
 
 const badOptions: Record<string, WorkerOptions> = {
-  "a time-out of 0": { timeoutMs: 0 },
+  "a timeout of 0": { timeoutMs: 0 },
   "no attempts": { reconnect: { maxAttempts: 0 } },
-  "an onError that is no function": { onError: "x" as unknown as () => void },
+  "an onError that is not a function": { onError: "x" as unknown as () => void },
 };
 for (const [name, options] of Object.entries(badOptions)) {
-  Deno.test(`registerWorker() refuses ${name} and does not dial`, () => {
+  Deno.test(`registerWorker() rejects ${name} and does not connect`, () => {
     const { dial, transports } = new FakeDial();
 
     assert.throws(() => registerWorker("ws://127.0.0.1:1", { dial, ...options }), {
@@ -462,7 +467,7 @@ for (const [name, options] of Object.entries(badOptions)) {
   });
 }
 
-Deno.test("registerWorker() takes the address given, else ENGINE_URL, else the default", async () => {
+Deno.test("registerWorker() uses its argument, else ENGINE_URL, else the default", async () => {
   const { dial, transports } = new FakeDial();
   const before = Deno.env.get("ENGINE_URL");
   Deno.env.set("ENGINE_URL", "http://127.0.0.1:2");
@@ -482,7 +487,7 @@ Deno.test("registerWorker() takes the address given, else ENGINE_URL, else the d
   await Promise.all(workers.map((worker) => worker.shutdown()));
 });
 
-Deno.test("a ping of the engine is answered, other messages of no concern are ignored", async () => {
+Deno.test("a ping gets a pong, an error is reported, and other messages are ignored", async () => {
   const { errors, fake, worker } = setup();
   fake.transport.open("w-1").take();
   const messages: EngineMessage[] = [
@@ -491,7 +496,7 @@ Deno.test("a ping of the engine is answered, other messages of no concern are ig
     { type: "invocationresult", invocation_id: "unknown", function_id: "x" },
     { type: "error", error: { code: "overloaded", message: "Too much" } },
   ];
-  for (const message of messages) fake.transport.say(message);
+  for (const message of messages) fake.transport.deliver(message);
 
   assert.deepEqual(fake.transport.messages, [{ type: "pong" }]);
   assert.deepEqual(errors.map(({ code, message }) => [code, message]), [[

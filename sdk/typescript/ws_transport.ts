@@ -1,21 +1,21 @@
 /**
- * Dial on the npm package `ws`, for Deno and Node.
+ * Connects with the npm package `ws`, in Deno and Node.
  *
- * Deno's own client leaves Nagle's algorithm on, which holds every message of 1 to 64 KiB back for
- * 40 ms; `ws` switches it off, and sends headers and pings as well. The package is loaded with the
- * first line, so that a browser which loads this file never looks for it.
+ * Deno's `WebSocket` does not disable Nagle's algorithm, which delays messages of 1 to 64 KiB by
+ * 40 ms; `ws` does, and it sends headers and pings. The package is loaded with the first
+ * connection, so that browsers never load it.
  *
- * What is sent within one turn leaves in one write: as one frame where the server takes batches,
- * else as frames that the socket holds back until the turn ends.
+ * The messages of one tick of the event loop are sent in one write: as one frame if the engine
+ * selects the subprotocol `engine.batch.v1`, otherwise as frames that the corked socket collects.
  *
  * @module
  */
-import { atEndOfTurn } from "./platform.ts";
+import { atEndOfTick } from "./platform.ts";
 import { BATCH_CHARS_MAX, OPEN_TIMEOUT_MS, PING_INTERVAL_MS, SILENCE_MS } from "./wire/limits.ts";
 import { BATCH_PROTOCOL } from "./wire/protocol.ts";
 import type { Dial, DialOptions, Transport, TransportEvents } from "./wire/transport.ts";
 
-/** The parts of a `ws` socket that are used; its own types would be a dependency of the SDK's. */
+/** The parts of a `ws` socket that are used; its types would be a dependency of users. */
 interface Socket {
   readonly bufferedAmount: number;
   on(event: "upgrade", listener: (response: UpgradeResponse) => void): void;
@@ -29,31 +29,31 @@ interface Socket {
   terminate(): void;
 }
 
-/** The answer to an upgrade, and the stream below the WebSocket. */
+/** The response to an upgrade, and the stream below the WebSocket. */
 interface UpgradeResponse {
   readonly headers: Record<string, string | undefined>;
   readonly socket: { cork(): void; uncork(): void };
 }
 
-/** Makes a socket; starts to connect at once. */
+/** The constructor of sockets, which connects at once. */
 type SocketClass = new (
   url: string,
   protocols: readonly string[],
   options: Record<string, unknown>,
 ) => Socket;
 
-/** Where an upgrade offers and selects subprotocols. */
+/** Header that offers and selects subprotocols. */
 const PROTOCOL_HEADER = "sec-websocket-protocol";
 
-/** The times of a line; other than the default ones in tests only. */
+/** Time limits of a connection; tests pass shorter ones. */
 export interface WsTimes {
-  /** The upgrade has to be answered by then. */
+  /** How long the upgrade may take. */
   readonly openMs: number;
-  /** How often a ping is sent. */
+  /** Interval of pings. */
   readonly pingMs: number;
-  /** After so long without anything from the peer the line is over. */
+  /** The connection is closed when nothing arrives for this long. */
   readonly silenceMs: number;
-  /** How long the peer may take to answer a close. */
+  /** How long the peer may take to respond to a close frame. */
   readonly closeMs: number;
 }
 
@@ -64,26 +64,25 @@ const TIMES: WsTimes = {
   closeMs: 1_000,
 };
 
-/** Opens lines with `ws`. */
+/** Connects with `ws`. */
 export const wsDial: Dial = makeWsDial(TIMES);
 
-/** As {@linkcode wsDial}, with other times. */
+/** {@linkcode wsDial} with other time limits. */
 export function makeWsDial(times: WsTimes): Dial {
   return (url, events, options) => new WsTransport(url, events, options, times);
 }
 
-/** One line. */
 class WsTransport implements Transport {
   readonly #events: TransportEvents;
   readonly #times: WsTimes;
   readonly #batch = new Batch((frame) => this.#socket?.send(frame));
-  readonly #turnEnds = (): void => this.#flush();
+  readonly #endOfTick = (): void => this.#flush();
   #socket: Socket | undefined;
   #stream: UpgradeResponse["socket"] | undefined;
   #isBatching = false;
   #isCorked = false;
-  /** The end of the turn is waited for. */
-  #isDue = false;
+  /** Whether a flush is scheduled for the end of the tick. */
+  #isScheduled = false;
   #isOpen = false;
   #isOver = false;
   #isClosing = false;
@@ -101,15 +100,15 @@ class WsTransport implements Transport {
 
   send(message: string | Uint8Array): void {
     if (!this.#isOpen) return;
-    if (!this.#isDue) {
-      this.#isDue = true;
-      atEndOfTurn(this.#turnEnds);
+    if (!this.#isScheduled) {
+      this.#isScheduled = true;
+      atEndOfTick(this.#endOfTick);
     }
     if (this.#isBatching && typeof message === "string") {
       this.#batch.add(message);
       return;
     }
-    this.#batch.flush(); // What was sent before it is to arrive before it.
+    this.#batch.flush(); // Keeps the order of messages.
     if (!this.#isCorked) {
       this.#isCorked = true;
       this.#stream?.cork();
@@ -125,7 +124,7 @@ class WsTransport implements Transport {
     if (this.#isOver || this.#isClosing) return;
     this.#isClosing = true;
     this.#isOpen = false;
-    if (!this.#socket) return; // Not made yet: #connect() sees the mark.
+    if (!this.#socket) return; // Not created yet: #connect() checks the flag.
     this.#flush();
     this.#closeTimer = setTimeout(() => this.#socket?.terminate(), this.#times.closeMs);
     this.#socket.close(code, reason);
@@ -135,7 +134,7 @@ class WsTransport implements Transport {
     const module = await import("ws");
     if (this.#isClosing) return this.#end(1006, "closed before it was open");
     const WebSocket = module.default as unknown as SocketClass;
-    // The engine bounds what it sends; a bound here could only be too small.
+    // The engine limits what it sends; a limit here could only be too small.
     const options = { headers, perMessageDeflate: false, maxPayload: 0 };
     const socket = new WebSocket(url, batch ? [BATCH_PROTOCOL] : [], options);
     this.#socket = socket;
@@ -158,7 +157,7 @@ class WsTransport implements Transport {
     this.#stream = socket;
     if (!isOffered) return;
     this.#isBatching = headers[PROTOCOL_HEADER] === BATCH_PROTOCOL;
-    // RFC 6455 lets a server select nothing of what it is offered; `ws` gives such a line up.
+    // RFC 6455 permits a server to select no subprotocol; `ws` would close such a connection.
     headers[PROTOCOL_HEADER] ??= BATCH_PROTOCOL;
   }
 
@@ -173,26 +172,26 @@ class WsTransport implements Transport {
   #message(data: Uint8Array, isBinary: boolean): void {
     this.#silentMs = 0;
     if (isBinary) return this.#events.binary(data);
-    const text = data.toString(); // A Buffer: its toString() decodes UTF-8.
+    const text = data.toString(); // A Buffer, whose toString() decodes UTF-8.
     if (this.#isBatching) splitBatch(text, (message) => this.#events.text(message));
     else this.#events.text(text);
   }
 
   #flush(): void {
-    this.#isDue = false;
+    this.#isScheduled = false;
     this.#batch.flush();
     if (this.#isCorked) this.#stream?.uncork();
     this.#isCorked = false;
   }
 
-  /** Counts in pings, so that a process that slept does not take itself for a dead peer. */
+  /** Counts pings, not time: a process that was suspended must not close its connection. */
   #heartbeat(): void {
     this.#silentMs += this.#times.pingMs;
     if (this.#silentMs < this.#times.silenceMs) {
       this.#socket?.ping();
       return;
     }
-    this.#problem = `nothing heard for ${this.#times.silenceMs} ms`;
+    this.#problem = `nothing received for ${this.#times.silenceMs} ms`;
     this.#socket?.terminate();
   }
 
@@ -207,30 +206,33 @@ class WsTransport implements Transport {
   }
 }
 
-/** What went wrong, in few words: `HTTP 401`, `connect ECONNREFUSED 127.0.0.1:49134`. */
+/** The cause, such as `HTTP 401` or `connect ECONNREFUSED 127.0.0.1:49134`. */
 function describe(error: unknown): string {
   const { message = String(error), errors } = error as { message?: string; errors?: Error[] };
   const text = message || errors?.[0]?.message || "no connection";
   return text.replace(/^Unexpected server response: (\d+)$/, "HTTP $1");
 }
 
-/** Messages that are about to leave together, in order. */
+/**
+ * Joins messages into frames (`engine.batch.v1`), separated by newlines. A message contains none:
+ * the SDK writes them with `JSON.stringify`, which escapes newlines.
+ */
 export class Batch {
   readonly #write: (frame: string) => void;
   #texts: string[] = [];
   #chars = 0;
 
-  /** Empty; `write` gets whole frames. */
+  /** `write` receives each frame. */
   constructor(write: (frame: string) => void) {
     this.#write = write;
   }
 
-  /** Characters that have not left. */
+  /** Characters that were added and not written. */
   get chars(): number {
     return this.#chars;
   }
 
-  /** Puts a message at the end; what has no room in the same frame leaves first. */
+  /** Adds a message; if the frame would become too long, writes what was added before. */
   add(text: string): void {
     const chars = text.length + 1;
     if (this.#chars + chars > BATCH_CHARS_MAX) this.flush();
@@ -238,7 +240,7 @@ export class Batch {
     this.#chars += chars;
   }
 
-  /** Sends what there is. */
+  /** Writes the messages as one frame. */
   flush(): void {
     const texts = this.#texts;
     if (texts.length === 0) return;
@@ -248,7 +250,7 @@ export class Batch {
   }
 }
 
-/** Hands over each message of a frame; empty lines are none. */
+/** Passes each message of a frame to `take`; skips empty lines. */
 export function splitBatch(frame: string, take: (message: string) => void): void {
   let start = 0;
   let end = frame.indexOf("\n");

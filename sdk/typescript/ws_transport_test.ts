@@ -3,17 +3,17 @@ import { testTransport } from "../../tests/contracts/transport_contract.ts";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
 import { Random } from "../../tests/fakes/random.ts";
 import { serveSilence, serveSockets, upgrade } from "../../tests/fakes/socket_server.ts";
+import { registerWorker } from "./worker.ts";
+import { Batch, makeWsDial, splitBatch, wsDial, type WsTimes } from "./ws_transport.ts";
 import type { EngineError } from "./wire/errors.ts";
 import { BATCH_CHARS_MAX } from "./wire/limits.ts";
 import { BATCH_PROTOCOL, type Json } from "./wire/protocol.ts";
-import { registerWorker } from "./worker.ts";
-import { Batch, makeWsDial, splitBatch, wsDial, type WsTimes } from "./ws_transport.ts";
 
 testTransport("wsDial", wsDial);
 
 const TIMES: WsTimes = { openMs: 10_000, pingMs: 20_000, silenceMs: 60_000, closeMs: 1_000 };
 
-/** How a line ends that nobody closes. */
+/** Connects and returns the code and reason with which the connection closes. */
 function endOf(url: string, times: Partial<WsTimes>): Promise<string> {
   return new Promise((resolve) => {
     makeWsDial({ ...TIMES, ...times })(url, {
@@ -25,26 +25,26 @@ function endOf(url: string, times: Partial<WsTimes>): Promise<string> {
   });
 }
 
-Deno.test("wsDial gives up an upgrade that is not answered", async () => {
+Deno.test("wsDial closes when the upgrade gets no response", async () => {
   await using server = serveSilence("before");
 
   assert.equal(await endOf(server.url, { openMs: 20 }), "1006 no answer within 20 ms");
 });
 
-Deno.test("wsDial ends a line from which nothing comes any more", async () => {
+Deno.test("wsDial closes a connection on which nothing arrives", async () => {
   await using server = serveSilence("after");
 
   const end = await endOf(server.url, { pingMs: 10, silenceMs: 50 });
 
-  assert.equal(end, "1006 nothing heard for 50 ms");
+  assert.equal(end, "1006 nothing received for 50 ms");
 });
 
-Deno.test("wsDial does not wait long for a peer that does not answer a close", async () => {
+Deno.test("wsDial closes when the peer does not respond to a close frame", async () => {
   await using server = serveSilence("after");
 
   const end = await new Promise<number>((resolve) => {
-    const line = makeWsDial({ ...TIMES, closeMs: 20 })(server.url, {
-      opened: () => line.close(),
+    const transport = makeWsDial({ ...TIMES, closeMs: 20 })(server.url, {
+      opened: () => transport.close(),
       text() {},
       binary() {},
       closed: (code) => resolve(code),
@@ -54,11 +54,11 @@ Deno.test("wsDial does not wait long for a peer that does not answer a close", a
   assert.equal(end, 1006);
 });
 
-Deno.test("wsDial keeps a quiet line whose peer answers pings", async () => {
+Deno.test("wsDial keeps an idle connection whose peer responds to pings", async () => {
   await using server = serveSockets();
   const ended: string[] = [];
   let isOpen = false;
-  const line = makeWsDial({ ...TIMES, pingMs: 10, silenceMs: 200 })(server.url, {
+  const transport = makeWsDial({ ...TIMES, pingMs: 10, silenceMs: 200 })(server.url, {
     opened: () => isOpen = true,
     text() {},
     binary() {},
@@ -69,21 +69,21 @@ Deno.test("wsDial keeps a quiet line whose peer answers pings", async () => {
   assert.ok(isOpen);
   assert.deepEqual(ended, []);
 
-  line.close();
+  transport.close();
   while (ended.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
 });
 
-Deno.test("wsDial reports an address it cannot use, and never throws", async () => {
+Deno.test("wsDial reports an invalid address and does not throw", async () => {
   assert.match(await endOf("ws://127.0.0.1:1/ space", {}), /^1006 ./);
   assert.match(await endOf("no address", {}), /^1006 ./);
 });
 
-/** A line to a server that tells what came, frame by frame. */
+/** Connects to a server that records the frames it receives. */
 async function openTo(
   { protocol, batch, enough, opened }: {
     protocol?: string;
     batch?: boolean;
-    /** Frames to wait for. */
+    /** Number of frames after which `full` resolves. */
     enough: number;
     opened?: (socket: WebSocket) => void;
   },
@@ -100,7 +100,7 @@ async function openTo(
       if (frames.push(data) === enough) full.resolve();
     },
   });
-  const line = wsDial(server.url, {
+  const transport = wsDial(server.url, {
     opened: ready.resolve,
     text: (message) => void texts.push(message),
     binary() {},
@@ -110,30 +110,30 @@ async function openTo(
   return {
     frames,
     texts,
-    line,
+    transport,
     server,
     full: full.promise,
     async [Symbol.asyncDispose]() {
-      line.close();
+      transport.close();
       await closed.promise;
       await server[Symbol.asyncDispose]();
     },
   };
 }
 
-Deno.test("wsDial joins the messages of a turn where the server takes batches", async () => {
+Deno.test("wsDial joins the messages of a tick if the server selects batches", async () => {
   await using peer = await openTo({ protocol: BATCH_PROTOCOL, batch: true, enough: 2 });
 
-  for (const text of ["1", "2", "3"]) peer.line.send(text);
-  assert.ok(peer.line.queuedBytes! >= 3);
+  for (const text of ["1", "2", "3"]) peer.transport.send(text);
+  assert.ok(peer.transport.queuedBytes! >= 3);
   await new Promise((resolve) => setTimeout(resolve));
-  peer.line.send("4");
+  peer.transport.send("4");
   await peer.full;
 
   assert.deepEqual(peer.frames, ["1\n2\n3", "4"]);
 });
 
-Deno.test("wsDial takes batches apart, but only where it agreed to them", async () => {
+Deno.test("wsDial splits batches only if it offered them", async () => {
   const opened = (socket: WebSocket) => socket.send("\n1\n\n2\n");
   for (const batch of [true, false]) {
     await using peer = await openTo({ protocol: BATCH_PROTOCOL, batch, enough: 1, opened });
@@ -143,20 +143,20 @@ Deno.test("wsDial takes batches apart, but only where it agreed to them", async 
   }
 });
 
-Deno.test("wsDial sends one message a frame to a server that takes no batches", async () => {
+Deno.test("wsDial sends one message per frame to a server without batches", async () => {
   await using peer = await openTo({ batch: true, enough: 3 });
 
-  for (const text of ["1", "2", "3"]) peer.line.send(text);
+  for (const text of ["1", "2", "3"]) peer.transport.send(text);
   await peer.full;
 
   assert.equal(peer.server.requests[0]!.headers.get("sec-websocket-protocol"), BATCH_PROTOCOL);
   assert.deepEqual(peer.frames, ["1", "2", "3"]);
 });
 
-Deno.test("wsDial offers batches to nobody unless it is told to", async () => {
+Deno.test("wsDial does not offer batches by default", async () => {
   await using peer = await openTo({ protocol: BATCH_PROTOCOL, enough: 2 });
 
-  for (const text of ["1", "2"]) peer.line.send(text);
+  for (const text of ["1", "2"]) peer.transport.send(text);
   await peer.full;
 
   assert.equal(peer.server.requests[0]!.headers.get("sec-websocket-protocol"), null);
@@ -166,7 +166,7 @@ Deno.test("wsDial offers batches to nobody unless it is told to", async () => {
 Deno.test("wsDial keeps the order of text and bytes in a batch", async () => {
   await using peer = await openTo({ protocol: BATCH_PROTOCOL, batch: true, enough: 3 });
 
-  for (const message of ["1", "2", new Uint8Array([3]), "4"]) peer.line.send(message);
+  for (const message of ["1", "2", new Uint8Array([3]), "4"]) peer.transport.send(message);
   await peer.full;
 
   const shown = peer.frames.map((frame) =>
@@ -175,30 +175,30 @@ Deno.test("wsDial keeps the order of text and bytes in a batch", async () => {
   assert.deepEqual(shown, ["1\n2", [3], "4"]);
 });
 
-Deno.test("wsDial sends what was said before close(), with batches and without", async () => {
+Deno.test("wsDial sends what was sent before close(), with batches and without", async () => {
   for (const protocol of [BATCH_PROTOCOL, "other"]) {
     await using peer = await openTo({ protocol, batch: true, enough: 1 });
 
-    for (const text of ["1", "2"]) peer.line.send(text);
-    peer.line.close();
+    for (const text of ["1", "2"]) peer.transport.send(text);
+    peer.transport.close();
     await peer.full;
 
     assert.equal(peer.frames[0], protocol === BATCH_PROTOCOL ? "1\n2" : "1");
   }
 });
 
-Deno.test("wsDial gives a line up whose server selects what was not offered", async () => {
+Deno.test("wsDial closes when the server selects a subprotocol that was not offered", async () => {
   await using server = serveSilence("after", "other.v1");
 
   assert.match(await endOf(server.url, {}), /^1006 .*subprotocol/);
 });
 
-Deno.test("wsDial writes what a turn has to say in one go, also frame by frame", async () => {
+Deno.test("wsDial writes the frames of a tick at once, also without batches", async () => {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = listener.addr as Deno.NetAddr;
   const opened = Promise.withResolvers<void>();
   const closed = Promise.withResolvers<void>();
-  const line = makeWsDial({ ...TIMES, closeMs: 1 })(`ws://127.0.0.1:${port}`, {
+  const transport = makeWsDial({ ...TIMES, closeMs: 1 })(`ws://127.0.0.1:${port}`, {
     opened: opened.resolve,
     text() {},
     binary() {},
@@ -208,12 +208,12 @@ Deno.test("wsDial writes what a turn has to say in one go, also frame by frame",
   await upgrade(peer);
   await opened.promise;
 
-  for (let i = 0; i < 50; i++) line.send("x".repeat(94));
+  for (let i = 0; i < 50; i++) transport.send("x".repeat(94));
   const buffer = new Uint8Array(64 * 1024);
   const count = await peer.read(buffer);
 
-  assert.equal(count, 50 * 100); // Head and mask of a frame take 6 bytes.
-  line.close();
+  assert.equal(count, 50 * 100); // A header with its mask has 6 bytes.
+  transport.close();
   await closed.promise;
 });
 
@@ -228,7 +228,7 @@ function split(frame: string): string[] {
   return messages;
 }
 
-Deno.test("Batch.flush() sends all messages in one frame, in order, once", () => {
+Deno.test("Batch.flush() writes all messages as one frame, in order, once", () => {
   const { batch, frames } = setup();
 
   for (const text of ["{1}", "{2}", "{3}"]) batch.add(text);
@@ -240,7 +240,7 @@ Deno.test("Batch.flush() sends all messages in one frame, in order, once", () =>
   assert.equal(batch.chars, 0);
 });
 
-Deno.test("Batch.flush() sends a message that is alone as it is", () => {
+Deno.test("Batch.flush() writes a single message unchanged", () => {
   const { batch, frames } = setup();
 
   batch.add("{}");
@@ -249,7 +249,7 @@ Deno.test("Batch.flush() sends a message that is alone as it is", () => {
   assert.deepEqual(frames, ["{}"]);
 });
 
-Deno.test("a batch is bounded, and only a message that is larger by itself exceeds it", () => {
+Deno.test("a frame has at most BATCH_CHARS_MAX characters, unless it is a single message", () => {
   const { batch, frames } = setup();
   const small = "x".repeat(1_000);
   const large = "y".repeat(2 * BATCH_CHARS_MAX);
@@ -275,7 +275,7 @@ Deno.test("a full batch stays below 1 MiB of UTF-8", () => {
   assert.ok(Math.max(...bytes) < 1024 * 1024);
 });
 
-Deno.test("splitBatch() hands over each line and none that is empty", () => {
+Deno.test("splitBatch() passes each line but empty ones", () => {
   assert.deepEqual(split("a"), ["a"]);
   assert.deepEqual(split("a\nb"), ["a", "b"]);
   assert.deepEqual(split("\n\na\n\nb\n"), ["a", "b"]);
@@ -283,7 +283,7 @@ Deno.test("splitBatch() hands over each line and none that is empty", () => {
   assert.deepEqual(split("\n"), []);
 });
 
-Deno.test("splitBatch() undoes what Batch did, whatever the messages are", () => {
+Deno.test("splitBatch() reverses Batch for random messages", () => {
   for (let seed = 0; seed < 200; seed++) {
     const random = new Random(seed);
     const { batch, frames } = setup();
@@ -300,11 +300,11 @@ Deno.test("splitBatch() undoes what Batch did, whatever the messages are", () =>
   }
 });
 
-Deno.test("nothing that a worker sends holds a newline, whatever user code says", async () => {
+Deno.test("no message of a worker contains a newline, whatever user code passes", async () => {
   const fake = new FakeDial();
   const onError = () => {};
   const worker = registerWorker("ws://x", { dial: fake.dial, onError, description: "a\nb" });
-  const line = fake.transport.open("w\n1");
+  const transport = fake.transport.open("w\n1");
   const nasty = { "k\ne\r\ny": "v\nw\u2028", nested: ["\n"] };
   worker.registerFunction("good::one", (payload, _metadata, context) => {
     context.progress({ "at\n": 1 });
@@ -322,19 +322,19 @@ Deno.test("nothing that a worker sends holds a newline, whatever user code says"
   ].map((call) => call.catch(() => {}));
   for (const function_id of ["good::one", "bad\none"]) {
     const ids = { invocation_id: `i\n${function_id}`, traceparent: "t\n", baggage: "\n" };
-    line.say({ type: "invokefunction", function_id, data: nasty, ...ids });
+    transport.deliver({ type: "invokefunction", function_id, data: nasty, ...ids });
   }
   abort.abort(new Error("no\nmore"));
   await new Promise((resolve) => setTimeout(resolve));
 
-  assert.ok(line.texts.length > 10);
-  assert.deepEqual(line.texts.filter((text) => /[\n\r]/.test(text)), []);
+  assert.ok(transport.texts.length > 10);
+  assert.deepEqual(transport.texts.filter((text) => /[\n\r]/.test(text)), []);
   await worker.shutdown();
   await Promise.all(calls);
 });
 
-/** An engine of a few lines that takes batches: says `lines` in one frame to who announces itself. */
-function serveBatches(lines: readonly string[]) {
+/** A server with batches that sends `messages` in one frame when a worker announces itself. */
+function serveBatches(messages: readonly string[]) {
   const frames: string[] = [];
   const enough = Promise.withResolvers<void>();
   const results = (): Record<string, Json>[] =>
@@ -343,7 +343,7 @@ function serveBatches(lines: readonly string[]) {
   const server = serveSockets({
     protocol: BATCH_PROTOCOL,
     message: (socket, data) => {
-      if (frames.push(data as string) === 1) socket.send(lines.join("\n"));
+      if (frames.push(data as string) === 1) socket.send(messages.join("\n"));
       if (results().length === 2) enough.resolve();
     },
   });
@@ -375,13 +375,13 @@ Deno.test("a bad message in a batch affects only itself", async () => {
   assert.deepEqual(errors.map(({ code }) => code), ["bad_message", "bad_message"]);
 });
 
-Deno.test("answers to calls that came in one frame leave in one frame", async () => {
+Deno.test("results of calls that arrive in one frame are sent in one frame", async () => {
   const call = (id: number) =>
     `{"type":"invokefunction","invocation_id":"${id}","function_id":"a::b","data":${id}}`;
   const { server, frames, enough } = serveBatches([call(1), call(2)]);
   await using _server = server;
   await using worker = registerWorker(server.url, { telemetry: false });
-  // One is there at once, the other some microtasks later.
+  // One returns at once, the other some microtasks later.
   worker.registerFunction("a::b", (id: number) => id === 1 ? id : slowly(id));
 
   await enough;

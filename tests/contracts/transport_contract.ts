@@ -1,5 +1,5 @@
 /**
- * What every {@linkcode Dial} of the SDK holds, whatever carries its lines.
+ * The contract of every {@linkcode Dial} of the SDK.
  *
  * @module
  */
@@ -7,30 +7,30 @@ import assert from "node:assert/strict";
 import type { Dial, DialOptions, Transport } from "../../sdk/typescript/wire/transport.ts";
 import { serveSockets } from "../fakes/socket_server.ts";
 
-/** What a dialler cannot hold, and says why. */
+/** Claims that an implementation cannot meet, with the reason. */
 export interface Exceptions {
-  /** It cannot send headers, so a bearer token travels as the query parameter `token`. */
+  /** It cannot send headers, so a bearer token is sent as the query parameter `token`. */
   readonly tokenInQuery?: boolean;
-  /** The platform does not tell why a line did not open. */
+  /** The platform does not report why a connection failed. */
   readonly silentRefusals?: boolean;
 }
 
-/** What one line reported. */
+/** The events of one transport. */
 interface Report {
   readonly texts: string[];
   readonly binaries: Uint8Array[];
-  /** How often it opened. */
+  /** Number of `opened` events. */
   openings: number;
-  /** Each end, as `code reason`. */
+  /** Each `closed` event, as `code reason`. */
   readonly ends: string[];
 }
 
-/** A line and what it reports. */
+/** A transport and its events. */
 class Recorded implements AsyncDisposable {
   readonly report: Report = { texts: [], binaries: [], openings: 0, ends: [] };
   readonly opened: Promise<void>;
   readonly closed: Promise<void>;
-  readonly line: Transport;
+  readonly transport: Transport;
   #changed: () => void = () => {};
 
   constructor(dial: Dial, url: string, options: DialOptions = {}) {
@@ -38,7 +38,7 @@ class Recorded implements AsyncDisposable {
     const closed = Promise.withResolvers<void>();
     this.opened = opened.promise;
     this.closed = closed.promise;
-    this.line = dial(url, {
+    this.transport = dial(url, {
       opened: () => {
         this.report.openings++;
         opened.resolve();
@@ -58,18 +58,18 @@ class Recorded implements AsyncDisposable {
     }, options);
   }
 
-  /** Waits until something holds of what was reported. */
+  /** Waits until a condition on the events holds. */
   async until(holds: (report: Report) => boolean): Promise<void> {
     while (!holds(this.report)) await new Promise<void>((resolve) => this.#changed = resolve);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.line.close();
+    this.transport.close();
     await this.closed;
   }
 }
 
-/** Registers the tests of a dialler. */
+/** Registers the tests of an implementation. */
 export function testTransport(name: string, dial: Dial, exceptions: Exceptions = {}): void {
   testMessages(name, dial);
   testEnds(name, dial, exceptions);
@@ -83,7 +83,7 @@ function testMessages(name: string, dial: Dial): void {
     const sent = Array.from({ length: 200 }, (_, i) => `${i} ä€😀 ${"x".repeat(i * 10)}`);
     await recorded.opened;
 
-    for (const text of sent) recorded.line.send(text);
+    for (const text of sent) recorded.transport.send(text);
     await recorded.until(({ texts }) => texts.length === sent.length);
 
     assert.deepEqual(recorded.report.texts, sent);
@@ -95,7 +95,7 @@ function testMessages(name: string, dial: Dial): void {
     await using recorded = new Recorded(dial, server.url);
     await recorded.opened;
 
-    recorded.line.send(new Uint8Array([0, 255, 128]));
+    recorded.transport.send(new Uint8Array([0, 255, 128]));
     await recorded.until(({ binaries }) => binaries.length === 1);
 
     assert.deepEqual([...recorded.report.binaries[0]!], [0, 255, 128]);
@@ -107,13 +107,13 @@ function testMessages(name: string, dial: Dial): void {
     await using recorded = new Recorded(dial, server.url);
     await recorded.opened;
 
-    recorded.line.send("go");
+    recorded.transport.send("go");
     await recorded.until(({ texts }) => texts.length === 1);
 
     assert.equal(recorded.report.texts[0]!.length, big.length);
   });
 
-  Deno.test(`${name}: messages that come right behind the upgrade are not lost`, async () => {
+  Deno.test(`${name}: messages right after the upgrade are not lost`, async () => {
     await using server = serveSockets({
       opened: (socket) => ["one", "two"].forEach((text) => socket.send(text)),
     });
@@ -126,14 +126,14 @@ function testMessages(name: string, dial: Dial): void {
 }
 
 function testEnds(name: string, dial: Dial, exceptions: Exceptions): void {
-  Deno.test(`${name}: close() ends the line once, also when called twice`, async () => {
+  Deno.test(`${name}: close() closes the transport once, also when called twice`, async () => {
     await using server = serveSockets();
     await using recorded = new Recorded(dial, server.url);
     await recorded.opened;
 
-    recorded.line.close(1000, "");
-    recorded.line.close(1000, "");
-    recorded.line.send("late");
+    recorded.transport.close(1000, "");
+    recorded.transport.close(1000, "");
+    recorded.transport.send("late");
     await recorded.closed;
 
     assert.deepEqual(recorded.report.ends.map((end) => end.slice(0, 4)), ["1000"]);
@@ -141,7 +141,7 @@ function testEnds(name: string, dial: Dial, exceptions: Exceptions): void {
     assert.deepEqual(server.closeCodes, [1000]);
   });
 
-  Deno.test(`${name}: a close of the peer is told with code and reason`, async () => {
+  Deno.test(`${name}: a close of the peer is reported with code and reason`, async () => {
     await using server = serveSockets({ opened: (socket) => socket.close(4001, "enough") });
     await using recorded = new Recorded(dial, server.url);
 
@@ -150,7 +150,7 @@ function testEnds(name: string, dial: Dial, exceptions: Exceptions): void {
     assert.deepEqual(recorded.report.ends, ["4001 enough"]);
   });
 
-  Deno.test(`${name}: an upgrade that is refused ends once and never opens`, async () => {
+  Deno.test(`${name}: a rejected upgrade closes once and does not open`, async () => {
     await using server = serveSockets({ refuse: 401 });
     await using recorded = new Recorded(dial, server.url);
 
@@ -162,7 +162,7 @@ function testEnds(name: string, dial: Dial, exceptions: Exceptions): void {
     else assert.deepEqual(ends, ["1006 HTTP 401"]);
   });
 
-  Deno.test(`${name}: a port where nobody listens ends once and never opens`, async () => {
+  Deno.test(`${name}: a port without a listener closes once and does not open`, async () => {
     const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
     const { port } = listener.addr as Deno.NetAddr;
     listener.close();
@@ -175,27 +175,27 @@ function testEnds(name: string, dial: Dial, exceptions: Exceptions): void {
     assert.match(ends[0]!, exceptions.silentRefusals ? /^1006/ : /^1006 .*ECONNREFUSED/);
   });
 
-  Deno.test(`${name}: what is sent before the line is open is not sent, and nothing throws`, async () => {
+  Deno.test(`${name}: send() before the transport is open sends nothing and does not throw`, async () => {
     await using server = serveSockets();
     await using recorded = new Recorded(dial, server.url);
     const timer = setInterval(() => {
-      if (recorded.report.openings === 0) recorded.line.send("too early");
+      if (recorded.report.openings === 0) recorded.transport.send("too early");
     }, 0);
     await recorded.opened;
     clearInterval(timer);
 
-    recorded.line.send("in time");
+    recorded.transport.send("in time");
     await recorded.until(({ texts }) => texts.length > 0);
 
     assert.deepEqual(recorded.report.texts, ["in time"]);
   });
 
-  Deno.test(`${name}: a line closed before it is open never opens`, async () => {
+  Deno.test(`${name}: a transport that is closed before it is open does not open`, async () => {
     await using server = serveSockets();
     await using recorded = new Recorded(dial, server.url);
 
-    recorded.line.send("too early");
-    recorded.line.close();
+    recorded.transport.send("too early");
+    recorded.transport.close();
     await recorded.closed;
 
     assert.deepEqual([recorded.report.openings, recorded.report.ends.length], [0, 1]);
@@ -203,7 +203,7 @@ function testEnds(name: string, dial: Dial, exceptions: Exceptions): void {
 }
 
 function testHeaders(name: string, dial: Dial, { tokenInQuery }: Exceptions): void {
-  Deno.test(`${name}: the token reaches the engine and the query stays`, async () => {
+  Deno.test(`${name}: the token is sent and the query is kept`, async () => {
     await using server = serveSockets();
     const headers = { "Authorization": "Bearer s3cret", "x-engine-launch-id": "l-1" };
     await using recorded = new Recorded(dial, `${server.url}/?room=1`, { headers });

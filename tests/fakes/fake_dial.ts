@@ -1,5 +1,5 @@
 /**
- * Lines without a socket: a test plays the engine by hand, message by message.
+ * Transports without a socket: the test takes the part of the engine, message by message.
  *
  * @module
  */
@@ -11,18 +11,18 @@ import type {
   TransportEvents,
 } from "../../sdk/typescript/wire/transport.ts";
 
-/** One attempt of a worker to open a line, seen from the engine. */
+/** One attempt of a worker to connect, as the engine sees it. */
 export class FakeTransport implements Transport {
-  /** What the worker sent, as text. */
+  /** Text messages that the worker sent. */
   readonly texts: string[] = [];
-  /** What the worker sent, as bytes. */
+  /** Binary messages that the worker sent. */
   readonly binaries: Uint8Array[] = [];
-  /** As the worker sees it. */
+  /** As the worker reads it. */
   queuedBytes = 0;
   readonly url: string;
   readonly options: DialOptions;
   readonly #events: TransportEvents;
-  #isOver = false;
+  #isClosed = false;
 
   constructor(url: string, events: TransportEvents, options: DialOptions) {
     this.url = url;
@@ -30,9 +30,8 @@ export class FakeTransport implements Transport {
     this.options = options;
   }
 
-  /** Whether the line is closed. */
-  get isOver(): boolean {
-    return this.#isOver;
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   /** What the worker sent, parsed. */
@@ -40,40 +39,40 @@ export class FakeTransport implements Transport {
     return this.texts.map((text) => JSON.parse(text));
   }
 
-  /** Accepts the line; with `workerId` it says `workerregistered` at once. */
+  /** Accepts the connection; with `workerId` it also delivers `workerregistered`. */
   open(workerId?: string, capabilities: string[] = ["cancel", "timeout", "progress"]): this {
     this.#events.opened();
     if (workerId !== undefined) {
       const reattach_token = `token of ${workerId}`;
-      this.say({ type: "workerregistered", worker_id: workerId, reattach_token, capabilities });
+      this.deliver({ type: "workerregistered", worker_id: workerId, reattach_token, capabilities });
     }
     return this;
   }
 
-  /** Sends a message to the worker. */
-  say(message: EngineMessage): void {
-    this.sayText(JSON.stringify(message));
+  /** Delivers a message to the worker. */
+  deliver(message: EngineMessage): void {
+    this.deliverText(JSON.stringify(message));
   }
 
-  /** Sends any text to the worker. */
-  sayText(text: string): void {
+  /** Delivers any text to the worker. */
+  deliverText(text: string): void {
     this.#events.text(text);
   }
 
-  /** Sends bytes to the worker. */
-  sayBinary(bytes: Uint8Array): void {
+  /** Delivers bytes to the worker. */
+  deliverBinary(bytes: Uint8Array): void {
     this.#events.binary(bytes);
   }
 
-  /** Ends the line from the engine's side, or says that it never opened. */
+  /** Closes the connection as the engine, or fails it before it opened. */
   drop(code = 1006, reason = ""): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#events.closed(code, reason);
   }
 
   send(message: string | Uint8Array): void {
-    if (this.#isOver) return;
+    if (this.#isClosed) return;
     if (typeof message === "string") this.texts.push(message);
     else this.binaries.push(message);
   }
@@ -88,18 +87,18 @@ export class FakeTransport implements Transport {
   }
 }
 
-/** A {@linkcode Dial} that keeps every line it was asked for. */
+/** A {@linkcode Dial} that keeps every transport that it made. */
 export class FakeDial {
   readonly transports: FakeTransport[] = [];
 
-  /** To be handed to a worker. */
+  /** Passed to the worker under test. */
   readonly dial: Dial = (url, events, options) => {
     const transport = new FakeTransport(url, events, options);
     this.transports.push(transport);
     return transport;
   };
 
-  /** The newest line. */
+  /** The newest transport. */
   get transport(): FakeTransport {
     return this.transports.at(-1)!;
   }

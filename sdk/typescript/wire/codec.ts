@@ -1,10 +1,10 @@
 /**
- * Text to typed messages and back.
+ * Decodes messages from text, and encodes them.
  *
- * Checks a message's own fields, never what a payload holds. What each message looks like stands
- * in one table, {@linkcode SHAPES}: its fields in the order in which they are written, so that
- * `data` and `result` come last and a router need not read them. A field that may be absent may
- * also be `null` on the wire, which means the same; unknown fields are dropped.
+ * Checks the fields of a message, never the payload. The table {@linkcode FIELDS} lists the fields
+ * of each message in writing order: `data` and `result` come last, so that a router need not read
+ * them. On the wire, an optional field may also be `null`, which means absent; unknown fields are
+ * dropped.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { EngineError, normaliseError } from "./errors.ts";
 import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./limits.ts";
 import type { EngineMessage, Json, JsonObject, WorkerMessage } from "./protocol.ts";
 
-/** What a field may hold. */
+/** The kinds of values of a field. */
 type Kind =
   | "action"
   | "error"
@@ -24,13 +24,13 @@ type Kind =
   | "strings"
   | "timeout";
 
-/** Fields in writing order; a `?` behind the kind: may be absent. `json!`: `null` is a value. */
-type Shape = Readonly<Record<string, Kind | `${Kind}?` | "json!">>;
+/** Fields in writing order. A kind with `?` is optional; in `json!`, `null` is a value. */
+type FieldKinds = Readonly<Record<string, Kind | `${Kind}?` | "json!">>;
 
 const NAMED = { trigger_type: "id", function_id: "id" } as const;
 
-/** Every message. */
-const SHAPES = {
+/** The fields of all messages. */
+const FIELDS = {
   registerfunction: {
     id: "id",
     namespace: "namespace?",
@@ -95,7 +95,7 @@ const SHAPES = {
   ping: {},
   pong: {},
   registerservice: { id: "id" },
-} as const satisfies Record<(WorkerMessage | EngineMessage)["type"], Shape>;
+} as const satisfies Record<(WorkerMessage | EngineMessage)["type"], FieldKinds>;
 
 const FROM_ENGINE: ReadonlySet<string> = new Set<EngineMessage["type"]>([
   "cancelinvocation",
@@ -131,9 +131,9 @@ const FROM_WORKER: ReadonlySet<string> = new Set<WorkerMessage["type"]>([
 ]);
 
 /**
- * Reads what a worker sent.
+ * Decodes a message of a worker.
  *
- * @throws {EngineError} `bad_message` naming the field that does not fit, such as
+ * @throws {EngineError} `bad_message` with the invalid field, such as
  * `invokefunction.function_id: expected a string, received 5`; `INVALID_NAMESPACE`.
  */
 export function decodeWorkerMessage(text: string): WorkerMessage {
@@ -141,7 +141,7 @@ export function decodeWorkerMessage(text: string): WorkerMessage {
 }
 
 /**
- * Reads what the engine sent.
+ * Decodes a message of the engine.
  *
  * @throws {EngineError} As {@linkcode decodeWorkerMessage}.
  */
@@ -150,10 +150,9 @@ export function decodeEngineMessage(text: string): EngineMessage {
 }
 
 /**
- * The first step of reading: any JSON object. For those who need what a message that does not fit
- * says besides.
+ * The first step of decoding: any JSON object, for callers that need fields of an invalid message.
  *
- * @throws {EngineError} `bad_message` when the text is not JSON or no object.
+ * @throws {EngineError} `bad_message` when the text is not a JSON object.
  */
 export function parseMessage(text: string): JsonObject {
   let value: Json;
@@ -162,12 +161,12 @@ export function parseMessage(text: string): JsonObject {
   } catch (thrown) {
     throw bad(`message: expected JSON: ${(thrown as Error).message}`);
   }
-  if (!isObject(value)) throw misfit("message", "an object", value);
+  if (!isObject(value)) throw unexpected("message", "an object", value);
   return value;
 }
 
 /**
- * The second step of reading: the fields of a worker's message.
+ * The second step of decoding: checks the fields of a worker's message.
  *
  * @throws {EngineError} As {@linkcode decodeWorkerMessage}.
  */
@@ -176,14 +175,14 @@ export function readWorkerMessage(message: JsonObject): WorkerMessage {
 }
 
 /**
- * Writes a message: `type`, the ids, and `data` or `result` last. What is `undefined` is left out.
+ * Encodes a message: `type`, the ids, and `data` or `result` last. Omits `undefined` fields.
  *
  * @throws {EngineError} `serialization_error` when a value cannot be written as JSON.
  */
 export function encodeMessage(message: WorkerMessage | EngineMessage): string {
   const fields = message as unknown as Record<string, unknown>;
   const ordered: Record<string, unknown> = { type: message.type };
-  for (const name in SHAPES[message.type]) {
+  for (const name in FIELDS[message.type]) {
     if (fields[name] !== undefined) ordered[name] = fields[name];
   }
   try {
@@ -196,34 +195,34 @@ export function encodeMessage(message: WorkerMessage | EngineMessage): string {
 
 function read(message: JsonObject, known: ReadonlySet<string>): { type: string } {
   const { type } = message;
-  if (typeof type !== "string") throw misfit("type", "a string", type);
-  if (!known.has(type)) throw misfit("type", "a known type of message", type);
-  if (fitsAsIs(message, type)) return message as { type: string };
-  const shape: Shape = SHAPES[type as keyof typeof SHAPES];
+  if (typeof type !== "string") throw unexpected("type", "a string", type);
+  if (!known.has(type)) throw unexpected("type", "a known type of message", type);
+  if (isPlain(message, type)) return message as { type: string };
+  const kinds: FieldKinds = FIELDS[type as keyof typeof FIELDS];
   const result: Record<string, unknown> & { type: string } = { type };
-  for (const name in shape) {
-    const kind = shape[name]!;
+  for (const name in kinds) {
+    const kind = kinds[name]!;
     const value = Object.hasOwn(message, name) ? message[name] : undefined;
     if (kind === "json!") {
-      if (value === undefined) throw misfit(`${type}.${name}`, "any JSON", value);
+      if (value === undefined) throw unexpected(`${type}.${name}`, "any JSON", value);
       result[name] = value;
     } else if (value !== undefined && value !== null) {
       const plain = (kind.endsWith("?") ? kind.slice(0, -1) : kind) as Kind;
-      result[name] = fit(plain, value, type, name);
+      result[name] = readField(plain, value, type, name);
     } else if (!kind.endsWith("?")) {
-      throw misfit(`${type}.${name}`, EXPECTED[kind as Kind], value);
+      throw unexpected(`${type}.${name}`, EXPECTED[kind as Kind], value);
     }
   }
   return result;
 }
 
 /**
- * Whether a message can stay the object it was parsed into: nothing unknown in it, nothing `null`
- * that means absent, nothing to be read in a special way. That is nearly every call and result,
- * and copying them field by field took as long as parsing them.
+ * Whether the parsed object can be used as it is: it has no unknown fields, no `null` that means
+ * absent, and no field that has to be converted. This holds for nearly all calls and results, and
+ * copying their fields took as long as parsing them.
  */
-function fitsAsIs(message: JsonObject, type: string): boolean {
-  const fields = PLAIN_FIELDS.get(type);
+function isPlain(message: JsonObject, type: string): boolean {
+  const fields = PLAIN.get(type);
   if (!fields) return false;
   let missing = fields.required;
   for (const name in message) {
@@ -253,16 +252,16 @@ function fitsAsIs(message: JsonObject, type: string): boolean {
   return missing === 0;
 }
 
-/** The messages that {@linkcode fitsAsIs} knows, with the kinds of their fields. */
-const PLAIN_FIELDS = new Map(
+/** The messages that {@linkcode isPlain} checks, with the kinds of their fields. */
+const PLAIN = new Map(
   (["invokefunction", "invocationresult"] as const).map((type) => {
-    const fields = Object.entries<string>(SHAPES[type]);
+    const fields = Object.entries<string>(FIELDS[type]);
     const required = fields.filter(([, kind]) => !kind.endsWith("?")).length;
     return [type as string, { kinds: new Map(fields), required }] as const;
   }),
 );
 
-/** What each kind is called in the sentence about one that does not fit. */
+/** The name of each kind in the message of an error. */
 const EXPECTED: Readonly<Record<Kind, string>> = {
   action: "an object",
   error: "an error object",
@@ -275,8 +274,8 @@ const EXPECTED: Readonly<Record<Kind, string>> = {
   timeout: `an integer from 1 to ${TIMEOUT_MS_MAX}`,
 };
 
-/** The value, if it fits. */
-function fit(kind: Kind, value: Json, type: string, name: string): unknown {
+/** @returns The checked value of a field. */
+function readField(kind: Kind, value: Json, type: string, name: string): unknown {
   switch (kind) {
     case "json":
       return value;
@@ -293,7 +292,7 @@ function fit(kind: Kind, value: Json, type: string, name: string): unknown {
     case "id":
       if (typeof value === "string" && value.length <= ID_CHARS_MAX) return value;
       if (typeof value !== "string") break;
-      throw misfit(`${type}.${name}`, `at most ${ID_CHARS_MAX} characters`, value.length);
+      throw unexpected(`${type}.${name}`, `at most ${ID_CHARS_MAX} characters`, value.length);
     case "string":
       if (typeof value === "string") return value;
       break;
@@ -306,7 +305,7 @@ function fit(kind: Kind, value: Json, type: string, name: string): unknown {
     case "timeout":
       if (isTimeout(value)) return value;
   }
-  throw misfit(`${type}.${name}`, EXPECTED[kind], value);
+  throw unexpected(`${type}.${name}`, EXPECTED[kind], value);
 }
 
 function isTimeout(value: Json): boolean {
@@ -314,11 +313,11 @@ function isTimeout(value: Json): boolean {
 }
 
 function readAction(value: Json, path: string): unknown {
-  if (!isObject(value)) throw misfit(path, EXPECTED.action, value);
+  if (!isObject(value)) throw unexpected(path, EXPECTED.action, value);
   const { type, queue } = value;
   if (type === "void") return { type };
-  if (type !== "enqueue") throw misfit(`${path}.type`, `"void" or "enqueue"`, type);
-  if (typeof queue !== "string") throw misfit(`${path}.queue`, "a string", queue);
+  if (type !== "enqueue") throw unexpected(`${path}.type`, `"void" or "enqueue"`, type);
+  if (typeof queue !== "string") throw unexpected(`${path}.queue`, "a string", queue);
   return { type, queue };
 }
 
@@ -326,7 +325,7 @@ function isObject(value: Json): value is JsonObject {
   return value !== null && typeof value === "object" && !Array.isArray(value);
 }
 
-function misfit(path: string, expected: string, received: Json | undefined): EngineError {
+function unexpected(path: string, expected: string, received: Json | undefined): EngineError {
   return bad(`${path}: expected ${expected}, received ${quoted(received)}`);
 }
 
@@ -334,7 +333,7 @@ function bad(message: string): EngineError {
   return new EngineError("bad_message", message);
 }
 
-/** A value as a sentence shows it: what is long is cut, what is nested only named. */
+/** A value in the message of an error: long strings are cut, objects only named. */
 function quoted(value: Json | undefined): string {
   if (value === undefined) return "nothing";
   if (Array.isArray(value)) return "an array";

@@ -53,12 +53,12 @@ const REFUSALS: readonly [frame: string, message: string][] = [
 ];
 
 for (const [frame, message] of REFUSALS) {
-  Deno.test(`decodeWorkerMessage() refuses ${frame} by name`, () => {
+  Deno.test(`decodeWorkerMessage() rejects ${frame} and names the field`, () => {
     assert.throws(() => decodeWorkerMessage(frame), { message });
   });
 }
 
-Deno.test("decodeWorkerMessage() says that an id is too long without repeating it", () => {
+Deno.test("decodeWorkerMessage() reports an id that is too long without its text", () => {
   const frame = JSON.stringify({ type: "registerfunction", id: "x".repeat(1_025) });
 
   assert.throws(() => decodeWorkerMessage(frame), {
@@ -67,13 +67,13 @@ Deno.test("decodeWorkerMessage() says that an id is too long without repeating i
   });
 });
 
-Deno.test("decodeWorkerMessage() cuts what it quotes", () => {
+Deno.test("decodeWorkerMessage() cuts long values in messages", () => {
   const frame = JSON.stringify({ type: "z".repeat(10_000) });
 
   assert.throws(() => decodeWorkerMessage(frame), (error: Error) => error.message.length < 200);
 });
 
-Deno.test("decodeWorkerMessage() takes no field from the prototype of objects", () => {
+Deno.test("decodeWorkerMessage() reads no field from the prototype of objects", () => {
   const frame = '{"type":"registerfunction","__proto__":{"id":"forged"}}';
 
   assert.throws(() => decodeWorkerMessage(frame), { code: "bad_message" });
@@ -96,7 +96,7 @@ Deno.test("encodeMessage() writes type and ids first and the payload last", () =
   );
 });
 
-Deno.test("encodeMessage() leaves out what is undefined and keeps nested nulls", () => {
+Deno.test("encodeMessage() omits undefined fields and keeps nested nulls", () => {
   const message = {
     type: "invocationresult",
     invocation_id: "i",
@@ -111,7 +111,7 @@ Deno.test("encodeMessage() leaves out what is undefined and keeps nested nulls",
   );
 });
 
-Deno.test("encodeMessage() refuses what JSON cannot hold", () => {
+Deno.test("encodeMessage() rejects values that JSON cannot represent", () => {
   const round: { self?: unknown } = {};
   round.self = round;
 
@@ -125,20 +125,20 @@ Deno.test("encodeMessage() refuses what JSON cannot hold", () => {
   }
 });
 
-Deno.test("readWorkerMessage() and parseMessage() together are decodeWorkerMessage()", () => {
+Deno.test("parseMessage() followed by readWorkerMessage() equals decodeWorkerMessage()", () => {
   const frame = '{"type":"cancelinvocation","invocation_id":"i","reason":null}';
 
   assert.deepEqual(readWorkerMessage(parseMessage(frame)), decodeWorkerMessage(frame));
 });
 
-Deno.test("decodeEngineMessage() normalises a bare string in error", () => {
+Deno.test("decodeEngineMessage() normalises a plain string in error", () => {
   const frame = '{"type":"error","error":"boom"}';
 
   const expected = { type: "error", error: { code: "UNKNOWN", message: "boom" } };
   assert.deepEqual(decodeEngineMessage(frame), expected);
 });
 
-Deno.test("a message that is kept as it came reads as one that is copied field by field", () => {
+Deno.test("a message that is used as it was parsed equals one that is copied field by field", () => {
   const texts = ["invocation_id", "function_id", "traceparent", "baggage", "caller"];
   const fitting: Record<string, Json[]> = {
     ...Object.fromEntries(texts.map((name) => [name, ["", "x", "a::b"]])),

@@ -1,23 +1,23 @@
 /**
- * The one error family of this project, and the table of its codes.
+ * The errors of this project, and the table of their codes.
  *
- * Every failure that crosses a border (socket, HTTP, command line) is an {@linkcode EngineError}:
- * the code says what happened to programs, the message to people, the details carry the values to
- * act on. {@linkcode InvocationError} is the one that a failed call raises.
+ * Every failure that crosses a boundary (socket, HTTP, command line) is an {@linkcode EngineError}
+ * with a code for programs, a message for people and details. A failed call rejects with its
+ * subclass {@linkcode InvocationError}.
  *
  * @module
  */
 import type { ErrorBody, Json, JsonObject } from "./protocol.ts";
 
-/** What a code means to a caller. */
+/** How a caller treats a code. */
 export interface ErrorMeaning {
-  /** The HTTP status an HTTP trigger answers with. */
+  /** HTTP status of the response of an HTTP trigger. */
   readonly status: number;
   /** Whether the handler did not start and the same call may succeed later. */
   readonly retryable: boolean;
 }
 
-/** The codes the engine and the SDKs make. Add one here first; never change what one means. */
+/** Codes of the engine and the SDKs. Never change the meaning of an existing one. */
 export const ERRORS = {
   function_not_found: { status: 503, retryable: false },
   invocation_stopped: { status: 503, retryable: false },
@@ -71,33 +71,51 @@ export const ERRORS = {
 /** A key of {@linkcode ERRORS}. */
 export type ErrorCode = keyof typeof ERRORS;
 
-/** What may be told about a failure besides its code and message. */
+/** Optional properties of an {@linkcode EngineError}. */
 export interface ErrorOptions {
   /** The values to act on. */
   readonly details?: JsonObject;
-  /** Default: what {@linkcode ERRORS} says of the code, else `false`. */
+  /**
+   * Whether the handler did not start and the same call can succeed later.
+   *
+   * @default that of the code in the table of error codes, `false` for codes of your own
+   */
   readonly retryable?: boolean;
-  /** Stays in this process. */
+  /** The original error; not sent to other workers. */
   readonly cause?: unknown;
 }
 
 /**
- * A failure with a code. A handler that throws one sends its code, details and `retryable`.
+ * An error with a code. A handler that throws one passes its code, message, details and `retryable`
+ * to the caller, which receives them as {@linkcode InvocationError}.
  *
- * @example
+ * @example A handler that fails with a code of its own
  * ```ts
- * throw new EngineError("out_of_stock", "Only 2 left", { details: { left: 2 } });
+ * import { EngineError, registerWorker } from "engine-sdk";
+ *
+ * const worker = registerWorker();
+ * worker.registerFunction("stock::take", ({ count }: { count: number }) => {
+ *   if (count > 2) {
+ *     throw new EngineError("out_of_stock", "Only 2 left", { details: { left: 2 } });
+ *   }
+ *   return { left: 2 - count };
+ * });
+ * await worker.shutdown();
  * ```
  */
 export class EngineError extends Error {
-  /** What happened, for programs: a key of {@linkcode ERRORS} or a handler's own. */
+  /** Identifies the error for programs: a code of the engine, or one of your own. */
   readonly code: string;
   /** The values to act on. */
   readonly details: JsonObject | undefined;
   /** Whether the handler did not start and the same call may succeed later. */
   readonly retryable: boolean;
 
-  /** Makes an error. */
+  /**
+   * The code may be one of your own, such as `out_of_stock`.
+   *
+   * @param message One sentence for people.
+   */
   constructor(code: string, message: string, options: ErrorOptions = {}) {
     super(message, { cause: options.cause });
     this.name = "EngineError";
@@ -106,22 +124,25 @@ export class EngineError extends Error {
     this.retryable = options.retryable ?? meaningOf(code)?.retryable ?? false;
   }
 
-  /** The error as it travels: no cause, no local stack. */
+  /** The error as it is sent: without cause and stack. */
   toJSON(): ErrorBody {
     return errorBody(this.code, this.message, this.details, this.retryable);
   }
 }
 
-/** A call that failed: the callee's error, or the engine's. */
+/**
+ * A failed call: the error of the function, of the engine or of the SDK. Its `message` is
+ * `<code>: <message>`.
+ */
 export class InvocationError extends EngineError {
   /** The function that was called. */
   readonly function_id: string;
-  /** The call, as its caller named it. */
+  /** Id of the call; `undefined` if it failed before it was sent. */
   readonly invocation_id: string | undefined;
-  /** Where the handler failed, in the callee's process. */
+  /** Stack trace of the handler, if it sent one. */
   readonly stacktrace: string | undefined;
 
-  /** Makes one from the body that came back; `message` becomes `"<code>: <message>"`. */
+  /** Converts an error as it was received. */
   constructor(body: ErrorBody, function_id: string, invocation_id?: string) {
     const options: { details?: JsonObject; retryable: boolean } = {
       retryable: body.retryable ?? false,
@@ -135,17 +156,32 @@ export class InvocationError extends EngineError {
   }
 }
 
-/** What the table says of a code; `undefined` for a handler's own. */
+/** The entry of a code in {@linkcode ERRORS}; `undefined` for codes of a handler. */
 export function meaningOf(code: string): ErrorMeaning | undefined {
   return Object.hasOwn(ERRORS, code) ? ERRORS[code as ErrorCode] : undefined;
 }
 
-/** Whether a failure is a deadline that passed: the engine's `timeout` or the SDK's `TIMEOUT`. */
+/**
+ * Whether an error is a timeout: `TIMEOUT` of the SDK, or `timeout` of the engine.
+ *
+ * @example
+ * ```ts
+ * import { isTimeout, registerWorker } from "engine-sdk";
+ *
+ * const worker = registerWorker();
+ * try {
+ *   await worker.trigger({ function_id: "math::add", payload: { a: 2, b: 3 }, timeout_ms: 100 });
+ * } catch (error) {
+ *   if (!isTimeout(error)) throw error;
+ * }
+ * await worker.shutdown();
+ * ```
+ */
 export function isTimeout(error: unknown): boolean {
   return error instanceof EngineError && (error.code === "timeout" || error.code === "TIMEOUT");
 }
 
-/** An error object with only the fields that say something. */
+/** An error object without empty fields. */
 export function errorBody(
   code: string,
   message: string,
@@ -158,7 +194,7 @@ export function errorBody(
   return body;
 }
 
-/** Any `error` field that arrived as an error object: a bare string gets the code `UNKNOWN`. */
+/** A received `error` field as an error object: a plain string gets the code `UNKNOWN`. */
 export function normaliseError(error: Json): ErrorBody {
   if (typeof error === "string") return { code: "UNKNOWN", message: error };
   if (error === null || typeof error !== "object" || Array.isArray(error)) {
@@ -178,8 +214,8 @@ export function normaliseError(error: Json): ErrorBody {
 }
 
 /**
- * Whatever a handler threw, as it travels: an error with a string `code` keeps it with its details,
- * everything else is `invocation_failed` with the text and the stack. Never throws itself.
+ * What a handler threw as an error object: an error with a string `code` keeps it with its details,
+ * all others become `invocation_failed` with their text and stack. Never throws.
  */
 export function describeThrown(thrown: unknown): ErrorBody {
   const message = thrownText(thrown);
@@ -188,16 +224,16 @@ export function describeThrown(thrown: unknown): ErrorBody {
       ? describeError(thrown, message)
       : { code: "invocation_failed", message };
   } catch {
-    return { code: "invocation_failed", message }; // A field of it throws when it is read.
+    return { code: "invocation_failed", message }; // A getter of it throws.
   }
 }
 
-/** The words of whatever was thrown, for people. Never throws itself. */
+/** The message of a thrown value. Never throws. */
 export function thrownText(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? thrown.message : thrown);
   } catch {
-    return "something was thrown that has no text";
+    return "a value without a text was thrown";
   }
 }
 
@@ -206,7 +242,7 @@ function describeError(thrown: Error, message: string): ErrorBody {
   const body: ErrorBody = {
     code: typeof code === "string" && code !== "" ? code : "invocation_failed",
     message: thrown instanceof InvocationError
-      ? message.slice(thrown.code.length + 2) // Else the code is repeated with every hop.
+      ? message.slice(thrown.code.length + 2) // Otherwise every hop would repeat the code.
       : message,
   };
   if (typeof stack === "string" && stack !== "") body.stacktrace = stack;

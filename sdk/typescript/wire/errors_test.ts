@@ -10,13 +10,13 @@ import {
 } from "./errors.ts";
 import type { Json } from "./protocol.ts";
 
-Deno.test("EngineError takes retryable from the table of codes, unless it is told", () => {
+Deno.test("EngineError has the retryable of its code unless an option sets it", () => {
   assert.equal(new EngineError("overloaded", "x").retryable, true);
   assert.equal(new EngineError("overloaded", "x", { retryable: false }).retryable, false);
   assert.equal(new EngineError("a_code_of_my_own", "x").retryable, false);
 });
 
-Deno.test("EngineError.toJSON() leaves cause and stack behind", () => {
+Deno.test("EngineError.toJSON() omits cause and stack", () => {
   const details = { left: 2 };
   const error = new EngineError("out_of_stock", "Only 2 left", { details, cause: new Error("x") });
 
@@ -25,7 +25,7 @@ Deno.test("EngineError.toJSON() leaves cause and stack behind", () => {
   assert.equal(text, '{"code":"out_of_stock","message":"Only 2 left","details":{"left":2}}');
 });
 
-Deno.test("InvocationError shows code and message and keeps what came back", () => {
+Deno.test("InvocationError has code and message in its text and the received fields", () => {
   const body = { code: "out", message: "No", details: { n: 1 }, retryable: true, stacktrace: "at" };
   const error = new InvocationError(body, "shop::buy", "id-1");
 
@@ -39,13 +39,13 @@ Deno.test("InvocationError shows code and message and keeps what came back", () 
   assert.deepEqual([error.function_id, error.invocation_id], ["shop::buy", "id-1"]);
 });
 
-Deno.test("meaningOf() knows the codes of the table and no names of objects", () => {
+Deno.test("meaningOf() returns entries of the table and no properties of objects", () => {
   assert.deepEqual(meaningOf("timeout"), { status: 504, retryable: false });
   assert.equal(meaningOf("toString"), undefined);
   assert.equal(meaningOf("out_of_stock"), undefined);
 });
 
-Deno.test("isTimeout() covers the engine's code and the SDK's", () => {
+Deno.test("isTimeout() accepts the code of the engine and that of the SDK", () => {
   const [engine, sdk, other] = ["timeout", "TIMEOUT", "cancelled"]
     .map((code) => isTimeout(new EngineError(code, "x")));
 
@@ -53,7 +53,7 @@ Deno.test("isTimeout() covers the engine's code and the SDK's", () => {
   assert.equal(isTimeout(new Error("timeout")), false);
 });
 
-Deno.test("errorBody() has only the fields that say something", () => {
+Deno.test("errorBody() has no empty fields", () => {
   assert.deepEqual(errorBody("a", "b"), { code: "a", message: "b" });
   assert.deepEqual(errorBody("overloaded", "b"), {
     code: "overloaded",
@@ -86,7 +86,7 @@ Deno.test("normaliseError() keeps the fields of the right type", () => {
   );
 });
 
-Deno.test("describeThrown() keeps a code of text and gives anything else invocation_failed", () => {
+Deno.test("describeThrown() keeps a string code and uses invocation_failed otherwise", () => {
   const coded = Object.assign(new Error("m"), { code: "ENOENT", details: { a: 1 } });
   const numbered = Object.assign(new Error("m"), { code: 5, details: [1] });
 
@@ -103,7 +103,7 @@ Deno.test("describeThrown() does not repeat the code of a failed call", () => {
   assert.equal(describeThrown(error).message, "No");
 });
 
-Deno.test("describeThrown() describes also what has no text and what throws when it is read", () => {
+Deno.test("describeThrown() accepts values without a text and with getters that throw", () => {
   const nameless = Object.create(null);
   const numbered = Object.assign(new Error(), { message: 5n });
   const trap = Object.defineProperty(new Error("m"), "code", {
@@ -115,7 +115,7 @@ Deno.test("describeThrown() describes also what has no text and what throws when
 
   assert.deepEqual(describeThrown(nameless), {
     code,
-    message: "something was thrown that has no text",
+    message: "a value without a text was thrown",
   });
   assert.equal(describeThrown(numbered).message, "5");
   assert.deepEqual(describeThrown(trap), { code, message: "m" });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { isLoopback } from "./loopback.ts";
 
 for (const host of ["localhost", "127.0.0.1", "127.9.9.9", "::1", "[::1]"]) {
-  Deno.test(`${host} leads to this machine only`, () => assert.ok(isLoopback(host)));
+  Deno.test(`${host} is a loopback address`, () => assert.ok(isLoopback(host)));
 }
 
 for (
@@ -18,5 +18,5 @@ for (
     "10.0.0.1",
   ]
 ) {
-  Deno.test(`"${host}" may lead elsewhere`, () => assert.ok(!isLoopback(host)));
+  Deno.test(`"${host}" is not a loopback address`, () => assert.ok(!isLoopback(host)));
 }

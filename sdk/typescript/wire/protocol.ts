@@ -1,13 +1,13 @@
 /**
  * Every message between a worker and the engine.
  *
- * The names are those of the wire and stay so in memory, in both languages. Optional fields are
- * absent, never `undefined` in JSON; where the wire allows `null` for absent, the codec drops it.
+ * Fields have the same names on the wire and in memory, in all languages. Optional fields are
+ * absent, never `undefined` in JSON; where the wire allows `null` for absent, the codec removes it.
  *
  * @module
  */
 
-/** Anything JSON can hold. */
+/** Any JSON value. */
 export type Json = null | boolean | number | string | Json[] | JsonObject;
 
 /** A JSON object. */
@@ -16,26 +16,28 @@ export interface JsonObject {
   [key: string]: Json;
 }
 
-/** A failure as it travels. */
+/** An error as it is sent. */
 export interface ErrorBody {
-  /** What happened, for programs, such as `function_not_found`. */
+  /** Identifies the kind of error for programs, such as `function_not_found`. */
   code: string;
-  /** What happened, for people: one sentence. */
+  /** Describes the error for people, in one sentence. */
   message: string;
-  /** Where the handler failed; never shown to HTTP clients. */
+  /** Stack trace of the handler; never sent to HTTP clients. */
   stacktrace?: string;
-  /** The values to act on. */
+  /** Values for programs, such as the id that was not found. */
   details?: JsonObject;
-  /** `true`: the handler did not start, and the same call may succeed later. */
+  /** `true`: the handler did not start, and the same call can succeed later. */
   retryable?: boolean;
 }
 
-/** How a call is to be run, if not as a plain call. Never sent to workers. */
+/** How to run a call other than by waiting for its result. Never sent to workers. */
 export type Action =
   | { type: "void" }
   | { type: "enqueue"; queue: string };
 
-/** Offers a function. Nothing is answered; the same id again replaces the sender's own offer. */
+/**
+ * Registers a function. There is no response; the same id replaces the sender's own registration.
+ */
 export interface RegisterFunction {
   type: "registerfunction";
   /** `group::name`, such as `math::add`. */
@@ -46,49 +48,49 @@ export interface RegisterFunction {
   /** JSON Schema of the result; reported, not checked. */
   response_format?: Json;
   metadata?: Json;
-  /** Present: the function is served by HTTP. */
+  /** Present: the function is called over HTTP. */
   invocation?: JsonObject;
-  /** Left out: `default`. */
+  /** Default: `default`. */
   namespace?: string;
 }
 
-/** Takes the sender's own offer back. */
+/** Removes the sender's own registration. */
 export interface UnregisterFunction {
   type: "unregisterfunction";
   id: string;
   namespace?: string;
 }
 
-/** Offers to watch for something and to call functions when it happens. */
+/** Registers the sender as the provider of a trigger type. */
 export interface RegisterTriggerType {
   type: "registertriggertype";
   id: string;
   description: string;
   /** JSON Schema of a trigger's `config`. */
   trigger_request_format?: Json;
-  /** JSON Schema of the payload that functions get. */
+  /** JSON Schema of the payload that functions receive. */
   call_request_format?: Json;
   namespace?: string;
 }
 
-/** Takes a trigger type back; its triggers are parked. */
+/** Removes a trigger type; its triggers are parked. */
 export interface UnregisterTriggerType {
   type: "unregistertriggertype";
   id: string;
   namespace?: string;
 }
 
-/** Binds a function to something that happens. Also sent on to the provider of the type. */
+/** Registers a trigger. The engine forwards it to the provider of its type. */
 export interface RegisterTrigger {
   type: "registertrigger";
-  /** Made by the client; names the trigger from now on. */
+  /** Chosen by the originator; identifies the trigger. */
   id: string;
   trigger_type: string;
   /** The function to call; it need not exist yet. */
   function_id: string;
-  /** What the type wants to know; left out means `{}`. */
+  /** Configuration, as the trigger type defines it. Default: `{}`. */
   config?: Json;
-  /** Handed to the function with every firing. */
+  /** Passed to the function with every call. */
   metadata?: Json;
   /** Namespace of the function. */
   namespace?: string;
@@ -96,43 +98,46 @@ export interface RegisterTrigger {
   trigger_namespace?: string;
 }
 
-/** A provider's answer to {@linkcode RegisterTrigger}; to the originator only when it failed. */
+/**
+ * Response of a provider to {@linkcode RegisterTrigger}. The engine forwards it to the originator
+ * only if it contains an error.
+ */
 export interface TriggerRegistrationResult {
   type: "triggerregistrationresult";
   id: string;
   trigger_type: string;
   function_id: string;
-  /** Left out: the trigger is live. */
+  /** Absent: the trigger is live. */
   error?: ErrorBody;
 }
 
-/** Ends a trigger. Providers get the id and the type only. */
+/** Removes a trigger. Providers receive the id and the type only. */
 export interface UnregisterTrigger {
   type: "unregistertrigger";
   id: string;
   trigger_type?: string;
 }
 
-/** Run a function. Without `invocation_id` nobody waits for the result. */
+/** Calls a function. A call without `invocation_id` gets no result. */
 export interface InvokeFunction {
   type: "invokefunction";
   invocation_id?: string;
   function_id: string;
   namespace?: string;
   action?: Action;
-  /** Milliseconds the caller will wait, counted from when the engine has the frame. */
+  /** How long the caller waits, in milliseconds from the arrival of the frame at the engine. */
   timeout_ms?: number;
-  /** Side-band JSON, second argument of the handler. */
+  /** Second argument of the handler. */
   metadata?: Json;
   traceparent?: string;
   baggage?: string;
-  /** Only towards the engine's own workers: id of the connection that called. */
+  /** Sent to built-in workers only: id of the connection that called. */
   caller?: string;
-  /** The payload. Left out means `null`. Written last, so that nobody on the way need read it. */
+  /** The payload. Default: `null`. Written last, so that the engine need not read it. */
   data?: Json;
 }
 
-/** How an invocation ended: `error` if it failed, else `result`, left out for nothing. */
+/** The outcome of an invocation: `error` if it failed, else `result`, absent if empty. */
 export interface InvocationResult {
   type: "invocationresult";
   invocation_id: string;
@@ -143,37 +148,37 @@ export interface InvocationResult {
   result?: Json;
 }
 
-/** News of a running invocation, from the callee to its caller. */
+/** Progress of a running invocation, from the callee to the caller. */
 export interface InvocationProgress {
   type: "invocationprogress";
   invocation_id: string;
   data: Json;
 }
 
-/** The caller no longer wants the result; passed on to the callee. */
+/** The caller no longer waits for the result. The engine forwards it to the callee. */
 export interface CancelInvocation {
   type: "cancelinvocation";
   invocation_id: string;
   reason?: string;
 }
 
-/** First frame of a connection that comes back: drop the old one, if it still seems alive. */
+/** First frame of a reconnected worker: the engine closes its old connection if still open. */
 export interface Reattach {
   type: "reattach";
   previous_worker_id: string;
   reattach_token: string;
 }
 
-/** First frame of the engine on every connection. */
+/** First frame that the engine sends on every connection. */
 export interface WorkerRegistered {
   type: "workerregistered";
   worker_id: string;
   reattach_token: string;
-  /** What the engine supports: `cancel`, `timeout`, `progress`, `batch`. */
+  /** Optional features that the engine supports: `cancel`, `timeout`, `progress`, `batch`. */
   capabilities: string[];
 }
 
-/** A function was refused; everything else of the worker is unaffected. */
+/** A registration was rejected; the others of the worker are unaffected. */
 export interface RegistrationRejected {
   type: "registrationrejected";
   code: string;
@@ -184,13 +189,13 @@ export interface RegistrationRejected {
   message?: string;
 }
 
-/** Something the worker sent could not be used. Nobody need react. */
+/** The engine could not use a message of the worker. For information only. */
 export interface ErrorMessage {
   type: "error";
   error: ErrorBody;
 }
 
-/** Asks for a {@linkcode Pong}; not the liveness mechanism, which is the WebSocket's own. */
+/** Requests a {@linkcode Pong}. Liveness is checked by WebSocket pings, not by this. */
 export interface Ping {
   type: "ping";
 }
@@ -239,13 +244,13 @@ export type EngineMessage =
   | UnregisterTrigger
   | WorkerRegistered;
 
-/** Subprotocol with which a text frame may hold several messages, one to a line. */
+/** WebSocket subprotocol that permits several messages in a text frame, one per line. */
 export const BATCH_PROTOCOL = "engine.batch.v1";
 
-/** The namespace of whatever names none. */
+/** The namespace where none is given. */
 export const DEFAULT_NAMESPACE = "default";
 
-/** What `engine::workers::register` is told: who speaks on this connection. */
+/** Payload of `engine::workers::register`: describes the worker of this connection. */
 export interface Announcement {
   runtime: string;
   version: string;
@@ -259,11 +264,11 @@ export interface Announcement {
   telemetry?: JsonObject;
 }
 
-/** The built-in function that takes an {@linkcode Announcement}. */
+/** The core function that receives an {@linkcode Announcement}. */
 export const ANNOUNCE_FUNCTION_ID = "engine::workers::register";
 
 /** Registered by the built-in worker that provides queues; the engine calls it for each enqueue. */
 export const ENQUEUE_FUNCTION_ID = "engine::queue::enqueue";
 
-/** Header by which a worker started by the engine says which start it is. */
+/** Upgrade header with the id of the launch, of a worker that the engine started. */
 export const LAUNCH_ID_HEADER = "x-engine-launch-id";

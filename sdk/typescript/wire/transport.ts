@@ -1,40 +1,47 @@
 /**
- * How a worker reaches the engine: a line that carries whole messages in order.
+ * How a worker reaches the engine: a transport carries whole messages in order.
  *
- * The local line and the WebSocket ones differ in nothing else.
+ * WebSocket transports and the connection of a built-in worker inside the engine's process
+ * implement the same interface; the SDK does not distinguish them.
  *
  * @module
  */
 
-/** What a line reports. `closed` comes once and last, also when the line never opened. */
+/** The events of a transport. `closed` comes once and last, also if it never opened. */
 export interface TransportEvents {
-  /** Messages may be sent from now on. */
+  /** The connection is open: messages can be sent. */
   opened(): void;
-  /** A text message. */
+  /** A text message arrived. */
   text(message: string): void;
-  /** A binary message. */
+  /** A binary message arrived. */
   binary(bytes: Uint8Array): void;
-  /** The line is over: a close code, or 1006 with what went wrong (such as `HTTP 401`). */
+  /**
+   * The connection is closed. `code` is the WebSocket close code, 1006 when the connection failed;
+   * `reason` describes the cause, such as `HTTP 401`.
+   */
   closed(code: number, reason: string): void;
 }
 
-/** The SDK's end of a line. Nothing here waits or throws. */
+/** One connection as the SDK holds it. No method blocks or throws. */
 export interface Transport {
-  /** Sends a message: a string is a text frame, bytes a binary one. */
+  /** Sends a message: a string as a text frame, bytes as a binary one. Ignored unless open. */
   send(message: string | Uint8Array): void;
-  /** Bytes that were sent and have not left yet; left out where nobody can tell. */
+  /** Bytes that were sent but have not left this process; absent if the platform cannot tell. */
   readonly queuedBytes?: number;
-  /** Ends the line, at once and without a word about what was registered. */
+  /** Closes the connection; `closed` follows. The default code is 1000, without a reason. */
   close(code?: number, reason?: string): void;
 }
 
-/** What a dialler may be told besides the address. */
+/** Options of a {@linkcode Dial}. */
 export interface DialOptions {
-  /** Sent with the upgrade where the platform can (a browser cannot). */
+  /** Headers of the upgrade request; browsers send none. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Offer to send several messages in one frame. @default false */
+  /** Offer the engine to send several messages in one frame. @default false */
   readonly batch?: boolean;
 }
 
-/** Opens a line to an address. */
+/**
+ * Connects to an address and returns at once; the outcome arrives as an event. `opened` may come
+ * before it returns.
+ */
 export type Dial = (url: string, events: TransportEvents, options: DialOptions) => Transport;

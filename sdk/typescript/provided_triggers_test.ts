@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import type { EngineError } from "./wire/errors.ts";
 import type { TriggerHandlers, TriggerInstance } from "./options.ts";
+import { ProvidedTriggers } from "./provided_triggers.ts";
+import type { EngineError } from "./wire/errors.ts";
 import type { Json, RegisterTrigger } from "./wire/protocol.ts";
-import { TriggerTypes } from "./trigger_types.ts";
 
 const TRIGGER: RegisterTrigger = {
   type: "registertrigger",
@@ -32,19 +32,22 @@ function setup(handlers: Partial<TriggerHandlers> = {}) {
     },
     ...handlers,
   };
-  const types = new TriggerTypes({
+  const types = new ProvidedTriggers({
     find: (namespace = "default", id) =>
       namespace === "default" && id === "file-watch" ? provider : undefined,
     report: (error) => reports.push(error),
   });
-  const line = { isOpen: true, send: (text: string) => sent.push(JSON.parse(text)) };
-  return { line, log, provider, reports, seen, sent, types };
+  const connection = { isOpen: true, send: (text: string) => sent.push(JSON.parse(text)) };
+  return { connection, log, provider, reports, seen, sent, types };
 }
 
-Deno.test("TriggerTypes hands a trigger to its provider and says that it is live", async () => {
-  const { line, seen, sent, types } = setup();
+Deno.test("ProvidedTriggers passes a trigger to its provider and confirms it", async () => {
+  const { connection, seen, sent, types } = setup();
 
-  await types.register({ ...TRIGGER, config: { dir: "inbox" }, metadata: { why: "demo" } }, line);
+  await types.register(
+    { ...TRIGGER, config: { dir: "inbox" }, metadata: { why: "demo" } },
+    connection,
+  );
 
   assert.deepEqual(seen, [{
     id: "t1",
@@ -57,31 +60,33 @@ Deno.test("TriggerTypes hands a trigger to its provider and says that it is live
   assert.deepEqual(sent, [ANSWER]);
 });
 
-Deno.test("TriggerTypes takes absent config for an empty one and default for no namespace", async () => {
-  const { line, seen, types } = setup();
+Deno.test("ProvidedTriggers passes {} for an absent config and undefined for the default namespace", async () => {
+  const { connection, seen, types } = setup();
 
-  await types.register({ ...TRIGGER, namespace: "default" }, line);
-  await types.register({ ...TRIGGER, id: "t2", namespace: "billing" }, line);
+  await types.register({ ...TRIGGER, namespace: "default" }, connection);
+  await types.register({ ...TRIGGER, id: "t2", namespace: "billing" }, connection);
 
   assert.deepEqual(seen.map(({ config }) => config), [{}, {}]);
   assert.deepEqual(seen.map(({ namespace }) => namespace), [undefined, "billing"]);
 });
 
-Deno.test("TriggerTypes answers a type it does not have", async () => {
-  const { line, sent, types } = setup();
+Deno.test("ProvidedTriggers rejects a trigger of an unknown type", async () => {
+  const { connection, sent, types } = setup();
 
-  await types.register({ ...TRIGGER, trigger_type: "other" }, line);
-  await types.register({ ...TRIGGER, trigger_namespace: "other" }, line);
+  await types.register({ ...TRIGGER, trigger_type: "other" }, connection);
+  await types.register({ ...TRIGGER, trigger_namespace: "other" }, connection);
 
   const error = { code: "trigger_type_not_found", message: "Trigger type not found" };
   assert.deepEqual(sent.map((message) => message.error), [error, error]);
 });
 
 for (const thrown of [new Error("no such directory"), "no such directory"]) {
-  Deno.test(`TriggerTypes answers with the words of a thrown ${typeof thrown}`, async () => {
-    const { line, log, sent, types } = setup({ registerTrigger: () => Promise.reject(thrown) });
+  Deno.test(`ProvidedTriggers rejects with the text of a thrown ${typeof thrown}`, async () => {
+    const { connection, log, sent, types } = setup({
+      registerTrigger: () => Promise.reject(thrown),
+    });
 
-    await types.register(TRIGGER, line);
+    await types.register(TRIGGER, connection);
     types.unregister({ type: "unregistertrigger", id: "t1" });
     await Promise.resolve();
 
@@ -92,9 +97,9 @@ for (const thrown of [new Error("no such directory"), "no such directory"]) {
   });
 }
 
-Deno.test("TriggerTypes.unregister() finds the trigger by its id alone, once", async () => {
-  const { line, log, types } = setup();
-  await types.register(TRIGGER, line);
+Deno.test("ProvidedTriggers.unregister() finds the trigger by its id alone, once", async () => {
+  const { connection, log, types } = setup();
+  await types.register(TRIGGER, connection);
 
   types.unregister({ type: "unregistertrigger", id: "t1" });
   types.unregister({ type: "unregistertrigger", id: "t1" });
@@ -103,17 +108,17 @@ Deno.test("TriggerTypes.unregister() finds the trigger by its id alone, once", a
   assert.deepEqual(log, ["+t1", "-t1 file-watch"]);
 });
 
-Deno.test("TriggerTypes lets a slow start end before it asks to stop", async () => {
+Deno.test("ProvidedTriggers waits for a slow registerTrigger before unregisterTrigger", async () => {
   const gate = Promise.withResolvers<void>();
   const log: string[] = [];
-  const { line, types } = setup({
+  const { connection, types } = setup({
     async registerTrigger() {
       await gate.promise;
       log.push("started");
     },
     unregisterTrigger: () => void log.push("stopped"),
   });
-  const registered = types.register(TRIGGER, line);
+  const registered = types.register(TRIGGER, connection);
 
   types.unregister({ type: "unregistertrigger", id: "t1" });
   assert.deepEqual(log, []);
@@ -124,29 +129,29 @@ Deno.test("TriggerTypes lets a slow start end before it asks to stop", async () 
   assert.deepEqual(log, ["started", "stopped"]);
 });
 
-Deno.test("TriggerTypes stops the old trigger before it starts one with the same id", async () => {
-  const { line, log, types } = setup();
-  await types.register(TRIGGER, line);
+Deno.test("ProvidedTriggers unregisters the old trigger before it registers one with the same id", async () => {
+  const { connection, log, types } = setup();
+  await types.register(TRIGGER, connection);
 
-  await types.register(TRIGGER, line);
+  await types.register(TRIGGER, connection);
 
   assert.deepEqual(log, ["+t1", "-t1 file-watch", "+t1"]);
   assert.equal(types.size, 1);
 });
 
-Deno.test("TriggerTypes lets a slow stop end before it starts one with the same id", async () => {
+Deno.test("ProvidedTriggers waits for a slow unregisterTrigger before it registers the same id", async () => {
   const gate = Promise.withResolvers<void>();
   const log: string[] = [];
-  const { line, types } = setup({
+  const { connection, types } = setup({
     registerTrigger: () => void log.push("started"),
     async unregisterTrigger() {
       await gate.promise;
       log.push("stopped");
     },
   });
-  await types.register(TRIGGER, line);
+  await types.register(TRIGGER, connection);
 
-  const again = types.register(TRIGGER, line);
+  const again = types.register(TRIGGER, connection);
   assert.deepEqual(log, ["started"]);
   gate.resolve();
   await again;
@@ -154,10 +159,10 @@ Deno.test("TriggerTypes lets a slow stop end before it starts one with the same 
   assert.deepEqual(log, ["started", "stopped", "started"]);
 });
 
-Deno.test("TriggerTypes asks nobody to stop what never started", async () => {
+Deno.test("ProvidedTriggers does not unregister a trigger that was rejected", async () => {
   const gate = Promise.withResolvers<void>();
-  const { line, log, reports, types } = setup({ registerTrigger: () => gate.promise });
-  const registered = types.register(TRIGGER, line);
+  const { connection, log, reports, types } = setup({ registerTrigger: () => gate.promise });
+  const registered = types.register(TRIGGER, connection);
 
   types.unregister({ type: "unregistertrigger", id: "t1" });
   gate.reject(new Error("no such directory"));
@@ -168,10 +173,10 @@ Deno.test("TriggerTypes asks nobody to stop what never started", async () => {
   assert.deepEqual(reports, []);
 });
 
-Deno.test("TriggerTypes.unregisterAll() stops every trigger, or those of one type", async () => {
-  const { line, log, provider, types } = setup();
-  await types.register(TRIGGER, line);
-  await types.register({ ...TRIGGER, id: "t2" }, line);
+Deno.test("ProvidedTriggers.unregisterAll() unregisters all triggers, or those of one type", async () => {
+  const { connection, log, provider, types } = setup();
+  await types.register(TRIGGER, connection);
+  await types.register({ ...TRIGGER, id: "t2" }, connection);
 
   types.unregisterAll({ ...provider });
   assert.equal(types.size, 2);
@@ -180,11 +185,11 @@ Deno.test("TriggerTypes.unregisterAll() stops every trigger, or those of one typ
   assert.deepEqual(log.slice(2), ["-t1 file-watch", "-t2 file-watch"]);
 });
 
-Deno.test("TriggerTypes reports a provider that cannot stop", async () => {
-  const { line, reports, types } = setup({
+Deno.test("ProvidedTriggers reports an error of unregisterTrigger", async () => {
+  const { connection, reports, types } = setup({
     unregisterTrigger: () => Promise.reject(new Error("busy")),
   });
-  await types.register(TRIGGER, line);
+  await types.register(TRIGGER, connection);
 
   types.unregister({ type: "unregistertrigger", id: "t1" });
   await new Promise<void>((resolve) => queueMicrotask(() => queueMicrotask(resolve)));
@@ -192,16 +197,16 @@ Deno.test("TriggerTypes reports a provider that cannot stop", async () => {
   assert.deepEqual(reports.map(({ message }) => message), ["A trigger could not be ended: busy"]);
 });
 
-Deno.test("TriggerTypes answers also when a provider throws what has no text", async () => {
-  const { line, sent, types } = setup({
+Deno.test("ProvidedTriggers rejects also with a thrown value that has no text", async () => {
+  const { connection, sent, types } = setup({
     registerTrigger() {
       throw Object.create(null);
     },
   });
 
-  await types.register(TRIGGER, line);
+  await types.register(TRIGGER, connection);
 
-  const message = "something was thrown that has no text";
+  const message = "a value without a text was thrown";
   assert.deepEqual(sent, [{
     ...ANSWER,
     error: { code: "trigger_registration_failed", message },
@@ -209,22 +214,22 @@ Deno.test("TriggerTypes answers also when a provider throws what has no text", a
   assert.equal(types.size, 0);
 });
 
-for (const how of ["the engine takes it back", "the line ends"] as const) {
-  Deno.test(`TriggerTypes: a trigger that comes again after ${how} waits for its end`, async () => {
+for (const how of ["unregister()", "unregisterAll()"] as const) {
+  Deno.test(`ProvidedTriggers: a trigger registered again after ${how} waits for unregisterTrigger`, async () => {
     const log: string[] = [];
     const ending = Promise.withResolvers<void>();
-    const { line, sent, types } = setup({
+    const { connection, sent, types } = setup({
       registerTrigger: ({ id }) => void log.push(`+${id}`),
       async unregisterTrigger({ id }) {
         await ending.promise;
         log.push(`-${id}`);
       },
     });
-    await types.register(TRIGGER, line);
+    await types.register(TRIGGER, connection);
 
-    if (how === "the line ends") types.unregisterAll();
+    if (how === "unregisterAll()") types.unregisterAll();
     else types.unregister({ type: "unregistertrigger", id: "t1" });
-    const again = types.register(TRIGGER, line);
+    const again = types.register(TRIGGER, connection);
     await Promise.resolve();
     assert.deepEqual(log, ["+t1"]);
     ending.resolve();
@@ -236,12 +241,14 @@ for (const how of ["the engine takes it back", "the line ends"] as const) {
   });
 }
 
-Deno.test("TriggerTypes does not mind what unregisterTrigger returns", async () => {
+Deno.test("ProvidedTriggers accepts any return value of unregisterTrigger", async () => {
   const returned: unknown[] = [true, {}, () => {}, null];
-  const { line, reports, types } = setup({ unregisterTrigger: () => returned.shift() as void });
+  const { connection, reports, types } = setup({
+    unregisterTrigger: () => returned.shift() as void,
+  });
 
   while (returned.length > 0) {
-    await types.register(TRIGGER, line);
+    await types.register(TRIGGER, connection);
     types.unregister({ type: "unregistertrigger", id: "t1" });
   }
 

@@ -1,0 +1,156 @@
+/**
+ * The triggers of the trigger types that this worker provides: calls the provider's handlers, and
+ * tells the engine whether each trigger was accepted.
+ *
+ * Each `registerTrigger` is followed by one `unregisterTrigger`. The handlers of one trigger run
+ * one after another, also if they are asynchronous; those of different triggers run concurrently.
+ *
+ * @module
+ */
+import type { Connection } from "./connection.ts";
+import type { TriggerHandlers, TriggerInstance } from "./options.ts";
+import { encodeMessage } from "./wire/codec.ts";
+import { EngineError, errorBody, thrownText } from "./wire/errors.ts";
+import {
+  DEFAULT_NAMESPACE,
+  type ErrorBody,
+  type RegisterTrigger,
+  type UnregisterTrigger,
+} from "./wire/protocol.ts";
+
+/** A trigger that was passed to its provider. */
+interface WatchedTrigger {
+  readonly trigger_type: string;
+  readonly handlers: TriggerHandlers;
+  /** Whether `registerTrigger` succeeded; only then `unregisterTrigger` is called. */
+  accepted: boolean;
+  /** Resolves when `registerTrigger` has ended. Never rejects. */
+  done: Promise<void>;
+}
+
+/** What {@linkcode ProvidedTriggers} work with. */
+export interface ProvidedTriggersSetup {
+  /** The handlers of a trigger type, if it is registered. */
+  find(namespace: string | undefined, id: string): TriggerHandlers | undefined;
+  /** Receives errors of `unregisterTrigger`. */
+  report(error: EngineError): void;
+}
+
+/** The triggers that one worker watches as a provider. */
+export class ProvidedTriggers {
+  readonly #setup: ProvidedTriggersSetup;
+  readonly #watched = new Map<string, WatchedTrigger>();
+  /** The last unfinished `unregisterTrigger` of each trigger. They never reject. */
+  readonly #ending = new Map<string, Promise<void>>();
+
+  constructor(setup: ProvidedTriggersSetup) {
+    this.#setup = setup;
+  }
+
+  /** Number of watched triggers. */
+  get size(): number {
+    return this.#watched.size;
+  }
+
+  /** Passes a trigger to its provider and sends the result. Never rejects. */
+  async register(message: RegisterTrigger, connection: Connection): Promise<void> {
+    const { id, trigger_type } = message;
+    const handlers = this.#setup.find(message.trigger_namespace, trigger_type);
+    if (!handlers) {
+      connection.send(
+        resultFrame(message, errorBody("trigger_type_not_found", "Trigger type not found")),
+      );
+      return;
+    }
+    this.#end(id); // The same id replaces the earlier trigger.
+    const before = this.#ending.get(id);
+    const watched: WatchedTrigger = {
+      trigger_type,
+      handlers,
+      accepted: false,
+      done: Promise.resolve(),
+    };
+    this.#watched.set(id, watched);
+    let error: ErrorBody | undefined;
+    const start = async (): Promise<void> => {
+      try {
+        if (before) await before;
+        await handlers.registerTrigger(instanceOf(message));
+        watched.accepted = true;
+      } catch (thrown) {
+        error = rejection(thrown);
+      }
+    };
+    watched.done = start();
+    await watched.done;
+    if (error && this.#watched.get(id) === watched) this.#watched.delete(id);
+    connection.send(resultFrame(message, error));
+  }
+
+  /** Stops watching a trigger; ignored if it is not watched. */
+  unregister({ id }: UnregisterTrigger): void {
+    this.#end(id);
+  }
+
+  /** Stops watching all triggers, or those of one type. */
+  unregisterAll(handlers?: TriggerHandlers): void {
+    for (const [id, watched] of [...this.#watched]) {
+      if (!handlers || watched.handlers === handlers) this.#end(id);
+    }
+  }
+
+  /** Stops watching; the next `registerTrigger` of the same id waits for the provider. */
+  #end(id: string): void {
+    const watched = this.#watched.get(id);
+    if (!watched) return;
+    this.#watched.delete(id);
+    const stopped = watched.accepted
+      ? this.#stop(id, watched)
+      : watched.done.then(() => watched.accepted ? this.#stop(id, watched) : undefined);
+    if (!stopped) return; // Synchronous, as in most providers: nothing has to wait.
+    const ended = stopped.then(() => {
+      if (this.#ending.get(id) === ended) this.#ending.delete(id);
+    });
+    this.#ending.set(id, ended);
+  }
+
+  /** Calls `unregisterTrigger`; `undefined` if it was synchronous. Never rejects. */
+  #stop(id: string, { trigger_type, handlers }: WatchedTrigger): Promise<void> | undefined {
+    const failed = (thrown: unknown): void => {
+      const { code, message } = rejection(thrown);
+      this.#setup.report(new EngineError(code, `A trigger could not be ended: ${message}`));
+    };
+    try {
+      const returned: unknown = handlers.unregisterTrigger({ id, trigger_type });
+      // An arrow function may return any value, not only a promise.
+      return returned instanceof Object
+        ? Promise.resolve(returned).then(() => {}, failed)
+        : undefined;
+    } catch (thrown) {
+      failed(thrown);
+      return undefined;
+    }
+  }
+}
+
+function instanceOf(message: RegisterTrigger): TriggerInstance {
+  const { id, trigger_type, function_id, config, metadata, namespace } = message;
+  const target = namespace === DEFAULT_NAMESPACE ? undefined : namespace;
+  return { id, trigger_type, function_id, config: config ?? {}, metadata, namespace: target };
+}
+
+/** The error for the originator, with the message of the provider. */
+function rejection(thrown: unknown): ErrorBody {
+  return errorBody("trigger_registration_failed", thrownText(thrown));
+}
+
+function resultFrame(message: RegisterTrigger, error: ErrorBody | undefined): string {
+  const { id, trigger_type, function_id } = message;
+  return encodeMessage({
+    type: "triggerregistrationresult",
+    id,
+    trigger_type,
+    function_id,
+    ...error && { error },
+  });
+}
