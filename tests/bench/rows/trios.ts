@@ -100,7 +100,7 @@ export async function startSdkTrio(setup: EngineSetup): Promise<Trio> {
   await using stack = new AsyncDisposableStack();
   const engine = stack.use(await startEngine(setup));
   const url = `ws://127.0.0.1:${engine.ports[0]}`;
-  const peer = new URL("sdk_peer.ts", import.meta.url).pathname;
+  const peer = new URL("../sdk_peer.ts", import.meta.url).pathname;
   const start = async (role: string): Promise<Program> => {
     const args = ["run", "-A", "--no-check", peer, role, url, `${setup.tree}mod.ts`];
     return stack.use(await startProgram(Deno.execPath(), args, READY));
