@@ -40,7 +40,7 @@ Deno.test("dialPlatform uses the global WebSocket on a platform without a proces
 });
 
 Deno.test("withTlsHint() recognises the errors of Deno and Node", () => {
-  const said: Readonly<Record<string, readonly string[]>> = {
+  const failures: Readonly<Record<string, readonly string[]>> = {
     "no TLS is spoken there": [
       "received corrupt message of type InvalidContentType",
       "write EPROTO 80EC:error:0A00010B:SSL routines:ssl3_get_record:wrong version number",
@@ -67,8 +67,8 @@ Deno.test("withTlsHint() recognises the errors of Deno and Node", () => {
     ],
   };
 
-  for (const [hint, failures] of Object.entries(said)) {
-    for (const failure of failures) assert.ok(withTlsHint(failure).includes(hint), failure);
+  for (const [hint, texts] of Object.entries(failures)) {
+    for (const failure of texts) assert.ok(withTlsHint(failure).includes(hint), failure);
   }
 });
 

@@ -38,7 +38,7 @@ Deno.test("TurnoverMap.clear() removes all entries, and the map can be used agai
 
 Deno.test("TurnoverMap.take() removes any entry of a bucket", () => {
   for (const gone of [0, 16, 32]) {
-    const map = new TurnoverMap<number, number>(); // Of 16 buckets: these share one.
+    const map = new TurnoverMap<number, number>(); // 16 buckets: these keys share one.
     for (const key of [0, 16, 32]) map.set(key, key);
 
     assert.equal(map.take(gone), gone);
@@ -84,7 +84,7 @@ Deno.test("TurnoverMap distributes strings that were chosen to share a bucket of
 const VALUE_BYTES = 1_000;
 const value = () => new Array<number>(VALUE_BYTES / 8).fill(0.5);
 
-/** How many values some work leaves among the old, where only a full collection ends them. */
+/** Number of values that `work` leaves in the old generation, which only a full collection frees. */
 function leftBy(work: () => void): number {
   const oldBytes = () =>
     getHeapSpaceStatistics().reduce(
@@ -94,11 +94,11 @@ function leftBy(work: () => void): number {
     );
   const before = oldBytes();
   work();
-  for (let i = 0; i < 50_000; i++) value(); // So that what is young is collected several times.
+  for (let i = 0; i < 50_000; i++) value(); // Causes several collections of the young generation.
   return (oldBytes() - before) / VALUE_BYTES;
 }
 
-/** Makes old what there is. */
+/** Moves all values to the old generation. */
 function collectAll(): void {
   setFlagsFromString("--expose-gc");
   runInNewContext("gc")();
@@ -124,12 +124,12 @@ Deno.test("TurnoverMap keeps nothing alive that an old entry or table referenced
   const map = new TurnoverMap<number, number[]>();
   for (let key = 0; key < 256; key++) map.set(key, []);
   for (let key = 128; key < 256; key++) map.take(key);
-  leftBy(() => {}); // What is compiled once is compiled now.
+  leftBy(() => {}); // Compiles the code first.
   collectAll();
 
   const left = leftBy(() => {
-    for (let key = 512; key < 640; key++) map.set(key, value()); // Before them in the buckets.
-    map.set(128, []); // The table grows, and the old ones come before them.
+    for (let key = 512; key < 640; key++) map.set(key, value()); // Before the others in the buckets.
+    map.set(128, []); // The table grows, and the old entries come before the others.
     for (let key = 0; key < 128; key++) map.take(key);
     for (let key = 512; key < 640; key++) map.take(key);
   });

@@ -1,5 +1,5 @@
 /**
- * What the vectors do not say: the words of refusals, the order of keys, what cannot be written.
+ * What the vectors do not cover: texts of errors, the order of keys, values that are not JSON.
  *
  * @module
  */
@@ -160,7 +160,7 @@ Deno.test("a message that is used as it was parsed equals one that is copied fie
         return `"${name}":${JSON.stringify(value)}`;
       });
     const plain = `{"type":"${type}",${fields.join()}}`.replace(",}", "}");
-    // A field that nobody knows makes it one to be copied.
+    // An unknown field causes a copy.
     const outcome = outcomeOf(plain.replace("{", '{"odd":1,'));
 
     assert.deepEqual(outcomeOf(plain), outcome, `seed ${seed}: ${plain}`);
