@@ -8,30 +8,30 @@ import { listenRaw } from "./raw_listener.ts";
 import type { RawSocket } from "./socket.ts";
 import { BlockPool } from "./write_queue.ts";
 
-Deno.test("what is sent in a turn leaves in one write, unless it is much", async () => {
-  const { socket, line, run } = setup();
+Deno.test("messages of one tick leave in one write, unless they are large", async () => {
+  const { socket, recorded, run } = setup();
 
   const head = new TextEncoder().encode('{"n":1,');
   const data = new TextEncoder().encode(`"data":"${"x".repeat(100)}"}`);
   for (let i = 0; i < 16; i++) {
-    line.send(`{"n":${i}}`);
-    line.forward(head, head.length, data, 0, data.length);
+    recorded.send(`{"n":${i}}`);
+    recorded.forward(head, head.length, data, 0, data.length);
   }
-  line.sendBinary(new Uint8Array(10));
+  recorded.sendBinary(new Uint8Array(10));
   await turn();
 
   assert.equal(socket.writes.length, 1);
-  line.destroy();
+  recorded.destroy();
   await run;
 });
 
-Deno.test("of a turn that brings much, the first part leaves before its end", async () => {
-  const { socket, line, run } = setup();
+Deno.test("of a tick that sends much, the first part leaves before its end", async () => {
+  const { socket, recorded, run } = setup();
   await turn();
   socket.writes[0]!.take();
   await turn();
 
-  for (let i = 0; i < 20; i++) line.send("x".repeat(500));
+  for (let i = 0; i < 20; i++) recorded.send("x".repeat(500));
   assert.equal(socket.writes.length, 2, "now, not at the end");
   await turn();
   assert.equal(socket.writes.length, 2, "and once");
@@ -40,14 +40,14 @@ Deno.test("of a turn that brings much, the first part leaves before its end", as
 
   const [early, rest] = socket.writes.slice(1).map(({ bytes }) => bytes.length / 504);
   assert.deepEqual([early, rest], [9, 11]);
-  line.destroy();
+  recorded.destroy();
   await run;
 });
 
-Deno.test("where turns bring very much, all of one leaves in one write again", async () => {
-  const { socket, line, run } = setup();
+Deno.test("when ticks send very much, each leaves in one write again", async () => {
+  const { socket, recorded, run } = setup();
   const send = (messages: number) => {
-    for (let i = 0; i < messages; i++) line.send("x".repeat(500));
+    for (let i = 0; i < messages; i++) recorded.send("x".repeat(500));
   };
   const takeAll = async () => {
     for (let i = 0; i < 3; i++) {
@@ -68,17 +68,17 @@ Deno.test("where turns bring very much, all of one leaves in one write again", a
   send(20);
   assert.deepEqual(await takeAll(), [9 * 504, 11 * 504]);
 
-  line.destroy();
+  recorded.destroy();
   await run;
 });
 
-Deno.test("only one write is under way, and what is sent meanwhile leaves in the next", async () => {
-  const { socket, line, run } = setup();
-  line.send("a");
+Deno.test("only one write is pending, and messages sent meanwhile leave in the next", async () => {
+  const { socket, recorded, run } = setup();
+  recorded.send("a");
   await turn();
 
-  line.send("b");
-  line.send("c");
+  recorded.send("b");
+  recorded.send("c");
   await turn();
   assert.equal(socket.writes.length, 1);
   socket.writes[0]!.take();
@@ -86,15 +86,15 @@ Deno.test("only one write is under way, and what is sent meanwhile leaves in the
 
   assert.equal(socket.writes.length, 2);
   assert.deepEqual(socket.writes[1]!.bytes, Uint8Array.of(0x81, 1, 98, 0x81, 1, 99));
-  line.destroy();
+  recorded.destroy();
   await run;
 });
 
-Deno.test("a write that took a part is followed by the rest before anything else", async () => {
-  const { socket, line, run } = setup();
-  line.send("abc");
+Deno.test("a partial write is followed by the rest before anything else", async () => {
+  const { socket, recorded, run } = setup();
+  recorded.send("abc");
   await turn();
-  line.send("d");
+  recorded.send("d");
   await turn();
 
   socket.writes[0]!.take("upgrade".length + 3);
@@ -107,57 +107,60 @@ Deno.test("a write that took a part is followed by the rest before anything else
     1,
     100,
   ]]);
-  line.destroy();
+  recorded.destroy();
   await run;
 });
 
-Deno.test("a write that fails ends the line with 1006, and what waits is let go", async () => {
-  const { socket, line, run, closings } = setup();
-  line.send("a");
+Deno.test("a write that fails ends the connection with 1006 and releases the queue", async () => {
+  const { socket, recorded, run, closings } = setup();
+  recorded.send("a");
   await turn();
-  line.send("b");
+  recorded.send("b");
 
   socket.writes[0]!.fail();
   await run;
 
   assert.deepEqual(closings, [{ code: 1006, reason: "connection lost" }]);
-  assert.equal(line.queuedBytes, 0);
+  assert.equal(recorded.queuedBytes, 0);
   assert.equal(socket.isDestroyed, true);
 });
 
 Deno.test("a cut is not reported while the core still sends", async () => {
-  const { line, run, closings, cuts } = setup({ maxQueuedBytes: SEND_AHEAD_BYTES * 2 });
+  const { recorded, run, closings, cuts } = setup({ maxQueuedBytes: SEND_AHEAD_BYTES * 2 });
 
-  for (let i = 0; i < 3; i++) line.send("x".repeat(SEND_AHEAD_BYTES));
+  for (let i = 0; i < 3; i++) recorded.send("x".repeat(SEND_AHEAD_BYTES));
   assert.equal(cuts.length, 1);
   assert.equal(closings.length, 0);
   await turn();
 
   assert.deepEqual(closings.map(({ code }) => code), [1008]);
-  line.destroy();
+  recorded.destroy();
   await run;
   assert.equal(closings.length, 1);
 });
 
-Deno.test("a handler that throws at the end leaves nothing behind but a warning", async () => {
+Deno.test("a handler that throws in closed() causes only a warning", async () => {
   const over: RawConnection[] = [];
-  const { line, run, socket, cuts } = setup({ ended: (line) => void over.push(line) }, () => {
-    throw new Error("not thought of");
-  });
+  const { recorded, run, socket, cuts } = setup(
+    { ended: (recorded) => void over.push(recorded) },
+    () => {
+      throw new Error("not thought of");
+    },
+  );
 
-  line.destroy();
+  recorded.destroy();
   await run;
 
   assert.deepEqual(cuts, ["the end of a connection could not be handled: Error: not thought of"]);
-  assert.deepEqual(over, [line]);
+  assert.deepEqual(over, [recorded]);
   assert.equal(socket.isDestroyed, true);
 });
 
-Deno.test("a mistake of whoever takes the events costs the line, not the engine", async () => {
+Deno.test("an exception of the event handler closes the connection, not the engine", async () => {
   await using port = new Port({ listen: listenRaw });
-  const { client, line } = await port.open();
-  const { client: other, line: healthy } = await port.open();
-  line.onText = () => {
+  const { client, recorded } = await port.open();
+  const { client: other, recorded: healthy } = await port.open();
+  recorded.onText = () => {
     throw new Error("not thought of");
   };
   healthy.onText = (text) => healthy.connection.send(text);
@@ -168,44 +171,44 @@ Deno.test("a mistake of whoever takes the events costs the line, not the engine"
   await other.text("still here");
 
   assert.equal(await other.nextText(), "still here");
-  assert.equal((await line.end()).code, 1011);
+  assert.equal((await recorded.end()).code, 1011);
   assert.deepEqual(port.cuts, ["a message could not be handled: Error: not thought of"]);
 });
 
-Deno.test("a peer that pings and does not read fills no memory with answers", async () => {
+Deno.test("the pongs for a peer that does not read are bounded", async () => {
   await using port = new Port({ listen: listenRaw });
-  const { client, line } = await port.open();
-  const { connection } = line;
+  const { client, recorded } = await port.open();
+  const { connection } = recorded;
   connection.send("x".repeat(SEND_AHEAD_BYTES * 16));
   await client.text("what the system takes it has taken by now");
-  while (line.texts.length < 1) await turn();
+  while (recorded.texts.length < 1) await turn();
   const before = connection.queuedBytes;
 
   for (let i = 0; i < 100; i++) await client.frame(OP.ping, new Uint8Array(125));
   await client.text("behind them");
-  while (line.texts.length < 2) await turn();
+  while (recorded.texts.length < 2) await turn();
 
   assert.ok(connection.queuedBytes <= before, `${connection.queuedBytes} after ${before}`);
 });
 
-Deno.test("a line that is paused and closed hears the peer's part in it", async () => {
+Deno.test("a connection that is paused and closed still receives the peer's close frame", async () => {
   await using port = new Port({ listen: listenRaw }, { closeMs: 10 * PATIENCE_MS });
-  const { client, line } = await port.open();
-  line.connection.pause();
+  const { client, recorded } = await port.open();
+  recorded.connection.pause();
   await turn();
 
-  line.connection.close(1000, "enough");
+  recorded.connection.close(1000, "enough");
   assert.equal((await client.nextClose())?.code, 1000);
   await client.close(1000);
 
-  await line.end(); // Which is sooner than when the time for it is over.
+  await recorded.end(); // Which is sooner than when the time for it is over.
 });
 
-Deno.test("a line that floods does not keep timers and other lines from their turn", async () => {
+Deno.test("a connection that floods does not hold up timers and other connections", async () => {
   await using port = new Port({ listen: listenRaw });
   const { client: flooding } = await port.open();
-  const { client, line } = await port.open();
-  line.onText = (text) => line.connection.send(text);
+  const { client, recorded } = await port.open();
+  recorded.onText = (text) => recorded.connection.send(text);
   let isFlooding = true;
   const message = new Uint8Array(100_000);
   const flood = (async () => {
@@ -261,7 +264,7 @@ class StillSocket {
 
 function setup(options: Partial<RawConnectionOptions> = {}, onClosed: () => void = () => {}): {
   socket: StillSocket;
-  line: RawConnection;
+  recorded: RawConnection;
   run: Promise<void>;
   closings: { code: number; reason: string }[];
   cuts: string[];
@@ -269,7 +272,7 @@ function setup(options: Partial<RawConnectionOptions> = {}, onClosed: () => void
   const socket = new StillSocket();
   const closings: { code: number; reason: string }[] = [];
   const cuts: string[] = [];
-  const line = new RawConnection(
+  const recorded = new RawConnection(
     socket as unknown as RawSocket,
     "127.0.0.1",
     { accepted: new TextEncoder().encode("upgrade"), isBatching: false },
@@ -279,7 +282,7 @@ function setup(options: Partial<RawConnectionOptions> = {}, onClosed: () => void
       maxQueuedBytes: 10_000_000,
       silenceMs: 60_000,
       pingMs: 20_000,
-      flushDue: (line) => queueMicrotask(() => line.flush()),
+      flushDue: (recorded) => queueMicrotask(() => recorded.flush()),
       cut: (_address, reason) => void cuts.push(reason),
       ended() {},
       ...options,
@@ -289,17 +292,17 @@ function setup(options: Partial<RawConnectionOptions> = {}, onClosed: () => void
     closings.push({ code, reason });
     onClosed();
   };
-  const run = line.run(
+  const run = recorded.run(
     { text() {}, textBytes() {}, binary() {}, drained() {}, closed },
   );
-  return { socket, line, run, closings, cuts };
+  return { socket, recorded, run, closings, cuts };
 }
 
 function turn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 0));
 }
 
-Deno.test("PeerWatch asks for a ping whenever its time has come", () => {
+Deno.test("PeerWatch asks for a ping at each interval", () => {
   const watch = new PeerWatch(0, 100, 30);
   const found = [10, 29, 30, 40, 59, 60].map((now) => {
     watch.wasHeard = true;
@@ -309,21 +312,21 @@ Deno.test("PeerWatch asks for a ping whenever its time has come", () => {
   assert.deepEqual(found, [undefined, undefined, "ping", undefined, undefined, "ping"]);
 });
 
-Deno.test("PeerWatch asks for the first ping when it was told to, and then as ever", () => {
+Deno.test("PeerWatch asks for the first ping at the given time, then at each interval", () => {
   const watch = new PeerWatch(0, 100, 30, 10);
   const found = [9, 10, 39, 40].map((now) => watch.check(now, false, true));
 
   assert.deepEqual(found, [undefined, "ping", undefined, "ping"]);
 });
 
-Deno.test("PeerWatch finds a peer silent that long after the last look at which it was heard", () => {
+Deno.test("PeerWatch finds a peer silent when that long has passed since the last check with data", () => {
   const watch = new PeerWatch(0, 100, 1_000);
   assert.equal(watch.check(50, false, true), undefined);
   assert.equal(watch.check(149, false, true), undefined);
   assert.equal(watch.check(150, false, true), "silent");
 });
 
-Deno.test("PeerWatch does not take a peer for silent from which nobody reads", () => {
+Deno.test("PeerWatch does not find a peer silent while reading is paused", () => {
   const watch = new PeerWatch(0, 100, 1_000);
   assert.equal(watch.check(1, false, true), undefined);
   assert.equal(watch.check(500, true, true), undefined);
@@ -331,7 +334,7 @@ Deno.test("PeerWatch does not take a peer for silent from which nobody reads", (
   assert.equal(watch.check(600, false, true), "silent");
 });
 
-Deno.test("PeerWatch finds a peer stuck that takes nothing of what is due, and only then", () => {
+Deno.test("PeerWatch finds a peer stuck only when it takes nothing of the queue", () => {
   const watch = new PeerWatch(0, 100, 1_000);
   const look = (now: number, isIdle: boolean): unknown => {
     watch.wasHeard = true;

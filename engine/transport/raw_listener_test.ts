@@ -8,7 +8,7 @@ import { RawSocket } from "./socket.ts";
 
 testConnection("raw listener", { listen: listenRaw }, { skips: {} });
 
-Deno.test("a mistake of the gate or of who takes the line costs one connection", async () => {
+Deno.test("an exception of the gate or of the receiver closes one connection", async () => {
   let asked = 0;
   await using port = new Port({ listen: listenRaw }, {}, () => {
     asked++;
@@ -27,7 +27,7 @@ Deno.test("a mistake of the gate or of who takes the line costs one connection",
   assert.deepEqual(port.cuts, [reason + "verdict", reason + "taker"]);
 });
 
-Deno.test("a connection carries one request, whatever is asked for, and is closed", async () => {
+Deno.test("a connection carries one request, whatever its headers say, and is closed", async () => {
   const answerPage: AnswerPage = ({ path }) =>
     path === "/healthz"
       ? Promise.resolve({ status: 200, contentType: "text/plain", body: "ok" })
@@ -56,7 +56,7 @@ Deno.test("a connection carries one request, whatever is asked for, and is close
   }
 });
 
-Deno.test("batches are taken only where the largest of them is no message that is too large", async () => {
+Deno.test("batches are accepted only where the largest of them is within the message limit", async () => {
   for (const [maxMessageBytes, isTaken] of [[1024 * 1024 - 1, false], [1024 * 1024, true]]) {
     await using port = new Port({ listen: listenRaw }, {
       maxMessageBytes: Number(maxMessageBytes),
@@ -70,7 +70,7 @@ Deno.test("batches are taken only where the largest of them is no message that i
   }
 });
 
-Deno.test("connections that come while the port closes leave nothing open", async () => {
+Deno.test("connections that arrive while the port closes leave nothing open", async () => {
   for (let round = 0; round < 20; round++) {
     const listener = listenRaw({
       hostname: "127.0.0.1",
@@ -91,7 +91,7 @@ function dial(port: number): Promise<Deno.TcpConn | undefined> {
   return Deno.connect({ hostname: "127.0.0.1", port }).catch(() => undefined);
 }
 
-Deno.test("a head in pieces is one, and what came with its end is kept", async () => {
+Deno.test("a head in pieces is joined, and bytes behind it are kept", async () => {
   await using pair = await Pair.open();
   const asked = new RawRequest(pair.socket).read();
 
@@ -115,7 +115,7 @@ Deno.test("a head that is too long is answered before it ends", async () => {
   assert.equal(await asked, undefined);
 });
 
-Deno.test("a head that does not come in time is answered with 408", async () => {
+Deno.test("a head that is not complete in time is answered with 408", async () => {
   await using pair = await Pair.open();
   const request = new RawRequest(pair.socket);
   const asked = request.read();
@@ -129,7 +129,7 @@ Deno.test("a head that does not come in time is answered with 408", async () => 
   assert.equal(await asked, undefined);
 });
 
-Deno.test("a peer that leaves or is sent away in the middle of its head asks nothing", async () => {
+Deno.test("a peer that leaves or is destroyed in the middle of its head makes no request", async () => {
   await using left = await Pair.open();
   await using sent = await Pair.open();
   const [first, second] = [new RawRequest(left.socket), new RawRequest(sent.socket)];

@@ -1,85 +1,85 @@
 import assert from "node:assert/strict";
 import { DRAINED_BYTES, SEND_AHEAD_BYTES } from "../ports/connection.ts";
 import { SERVE_SKIPS, testConnection } from "../../tests/contracts/connection_contract.ts";
-import { RecordedLine } from "../../tests/contracts/connection_setup.ts";
+import { RecordedConnection } from "../../tests/contracts/connection_setup.ts";
 import { listenServe, ServeConnection } from "./serve_listener.ts";
 import { until } from "../../tests/fakes/until.ts";
 
-Deno.test("no more than SEND_AHEAD_BYTES and one message are handed to Deno", async () => {
-  const { socket, line } = setup();
+Deno.test("at most SEND_AHEAD_BYTES and one message are given to Deno", async () => {
+  const { socket, recorded } = setup();
   const message = "x".repeat(SEND_AHEAD_BYTES / 4);
 
-  for (let i = 0; i < 100; i++) line.connection.send(message);
+  for (let i = 0; i < 100; i++) recorded.connection.send(message);
 
   assert.equal(socket.sent.length, 4);
-  assert.equal(line.connection.queuedBytes, 100 * message.length);
-  line.connection.close(1000, "");
-  await line.end();
+  assert.equal(recorded.connection.queuedBytes, 100 * message.length);
+  recorded.connection.close(1000, "");
+  await recorded.end();
 });
 
-Deno.test("what waits follows as the socket empties, and drained comes once at the end", async () => {
-  const { socket, line } = setup();
+Deno.test("queued messages follow as the socket empties, and drained is reported once at the end", async () => {
+  const { socket, recorded } = setup();
   const texts = Array.from({ length: 40 }, (_, i) => `${i} ` + "x".repeat(SEND_AHEAD_BYTES / 4));
 
-  for (const text of texts) line.connection.send(text);
+  for (const text of texts) recorded.connection.send(text);
   while (socket.sent.length < texts.length) {
-    assert.equal(line.drains, 0);
+    assert.equal(recorded.drains, 0);
     const before = socket.sent.length;
     socket.bufferedAmount = 0;
     await until(() => socket.sent.length > before, "more is handed over");
   }
   socket.bufferedAmount = DRAINED_BYTES;
-  await until(() => line.drains === 1, "drained is reported");
+  await until(() => recorded.drains === 1, "drained is reported");
 
   assert.deepEqual(socket.sent, texts);
-  line.connection.send("on it goes");
+  recorded.connection.send("on it goes");
   assert.equal(socket.sent.at(-1), "on it goes");
 });
 
-Deno.test("nothing overtakes what waits, also when the socket has emptied meanwhile", async () => {
-  const { socket, line } = setup();
-  line.connection.send("x".repeat(SEND_AHEAD_BYTES));
-  line.connection.send("first to wait");
+Deno.test("nothing overtakes queued messages, also when the socket has emptied meanwhile", async () => {
+  const { socket, recorded } = setup();
+  recorded.connection.send("x".repeat(SEND_AHEAD_BYTES));
+  recorded.connection.send("first to wait");
 
   socket.bufferedAmount = 0;
-  line.connection.send("second");
-  await until(() => line.drains === 1, "all is handed over");
+  recorded.connection.send("second");
+  await until(() => recorded.drains === 1, "all is handed over");
 
   assert.deepEqual(socket.sent.slice(1), ["first to wait", "second"]);
 });
 
-Deno.test("bytes that have to wait are copied", async () => {
-  const { socket, line } = setup();
+Deno.test("bytes that are queued are copied", async () => {
+  const { socket, recorded } = setup();
   socket.bufferedAmount = SEND_AHEAD_BYTES;
-  line.connection.send("x".repeat(SEND_AHEAD_BYTES));
+  recorded.connection.send("x".repeat(SEND_AHEAD_BYTES));
   const bytes = Uint8Array.of(1, 2);
 
-  line.connection.sendBinary(bytes);
+  recorded.connection.sendBinary(bytes);
   bytes.fill(0);
   socket.bufferedAmount = 0;
   await until(() => socket.sent.length === 2, "both are handed over");
 
   assert.deepEqual(socket.sent[1], Uint8Array.of(1, 2));
   socket.bufferedAmount = 0;
-  await until(() => line.drains === 1, "nothing is left to do");
+  await until(() => recorded.drains === 1, "nothing is left to do");
 });
 
-Deno.test("a line whose queue passes its bound reports its end, without the peer", async () => {
-  const { socket, line, cuts } = setup({ maxQueuedBytes: 3 * SEND_AHEAD_BYTES });
+Deno.test("a connection whose queue passes its bound reports its end, without the peer", async () => {
+  const { socket, recorded, cuts } = setup({ maxQueuedBytes: 3 * SEND_AHEAD_BYTES });
   const message = "x".repeat(SEND_AHEAD_BYTES);
 
-  for (let i = 0; i < 10; i++) line.connection.send(message);
-  assert.deepEqual(line.closings, [], "not from within send()");
+  for (let i = 0; i < 10; i++) recorded.connection.send(message);
+  assert.deepEqual(recorded.closings, [], "not from within send()");
   await Promise.resolve();
 
   const reason = `peer has stopped reading: ${4 * SEND_AHEAD_BYTES} bytes unsent`;
-  assert.deepEqual(line.closings, [{ code: 1008, reason }]);
+  assert.deepEqual(recorded.closings, [{ code: 1008, reason }]);
   assert.deepEqual(cuts, [reason]);
   assert.deepEqual(socket.closes, [{ code: 1008, reason }]);
 });
 
-Deno.test("look() cuts a line on which nothing moved for the longest silence", async () => {
-  const { socket, connection, line, cuts } = setup({ silenceMs: 60_000 });
+Deno.test("checkPeer() cuts a connection on which nothing moved for the longest silence", async () => {
+  const { socket, connection, recorded, cuts } = setup({ silenceMs: 60_000 });
   connection.send("hello");
 
   for (const now of [0, 20_000, 40_000, 59_999]) connection.checkPeer(now);
@@ -88,12 +88,12 @@ Deno.test("look() cuts a line on which nothing moved for the longest silence", a
   await Promise.resolve();
 
   assert.equal(cuts.length, 1);
-  assert.deepEqual(line.closings[0]?.code, 1008);
+  assert.deepEqual(recorded.closings[0]?.code, 1008);
   assert.equal(socket.closes.length, 1);
 });
 
-Deno.test("look() spares a line that sends, that empties, or that has nothing to send", async () => {
-  const { socket, connection, line, cuts } = setup({ silenceMs: 60_000 });
+Deno.test("checkPeer() keeps a connection that sends, that empties, or that has nothing to send", async () => {
+  const { socket, connection, recorded, cuts } = setup({ silenceMs: 60_000 });
 
   for (let now = 0; now < 300_000; now += 20_000) {
     socket.bufferedAmount = 0;
@@ -111,28 +111,28 @@ Deno.test("look() spares a line that sends, that empties, or that has nothing to
 
   assert.deepEqual(cuts, []);
   connection.close(1000, "");
-  await line.end();
+  await recorded.end();
 });
 
-Deno.test("a socket that breaks off is 1006 with what Deno said of it", () => {
-  const { socket, line, goneCount } = setup();
+Deno.test("a socket that breaks off is reported as 1006 with Deno's error message", () => {
+  const { socket, recorded, goneCount } = setup();
 
   socket.onerror?.(new ErrorEvent("error", { message: "Reserved bits are not zero" }));
   socket.onclose?.(new CloseEvent("close", { code: 0 }));
 
-  assert.deepEqual(line.closings, [{ code: 1006, reason: "Reserved bits are not zero" }]);
+  assert.deepEqual(recorded.closings, [{ code: 1006, reason: "Reserved bits are not zero" }]);
   assert.equal(goneCount(), 1);
 });
 
-Deno.test("a socket that ends late is gone then, and reports nothing twice", async () => {
-  const { socket, line, goneCount } = setup();
+Deno.test("a socket that closes late is removed then, and reports nothing twice", async () => {
+  const { socket, recorded, goneCount } = setup();
 
-  line.connection.close(1001, "going");
-  await line.end();
+  recorded.connection.close(1001, "going");
+  await recorded.end();
   assert.equal(goneCount(), 0);
   socket.onclose?.(new CloseEvent("close", { code: 1005 }));
 
-  assert.deepEqual(line.closings, [{ code: 1001, reason: "going" }]);
+  assert.deepEqual(recorded.closings, [{ code: 1001, reason: "going" }]);
   assert.equal(goneCount(), 1);
 });
 
@@ -153,12 +153,12 @@ function setup({ maxQueuedBytes = 1 << 30, silenceMs = 60_000 }: Setup = {}) {
     cut: (reason) => void cuts.push(reason),
     ended: () => void gone++,
   });
-  const line = new RecordedLine(connection);
-  connection.start(line);
-  return { socket, connection, line, cuts, goneCount: () => gone };
+  const recorded = new RecordedConnection(connection);
+  connection.start(recorded);
+  return { socket, connection, recorded, cuts, goneCount: () => gone };
 }
 
-/** Deno's socket as a line sees it: it keeps what it is given until the test takes it. */
+/** Deno's socket as a connection sees it: it keeps what it is given until the test takes it. */
 class FakeSocket {
   bufferedAmount = 0;
   readonly sent: (string | Uint8Array)[] = [];

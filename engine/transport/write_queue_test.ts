@@ -117,7 +117,7 @@ Deno.test("texts of a turn share a frame where the peer takes batches, one to a 
   assert.equal(queue.bytes, 0);
 });
 
-Deno.test("a batch is whole before a write, a ping, a goodbye and a binary message", () => {
+Deno.test("a batch is whole before a write, a ping, a close frame and a binary message", () => {
   const queue = new WriteQueue(new BlockPool(), true);
 
   queue.text("1");

@@ -1,5 +1,5 @@
 /**
- * PROTOCOL 1.9 from the other end of the wire: what does not fit is answered, and hurts nobody.
+ * PROTOCOL 1.9 from the other end of the wire: invalid frames get an error reply and affect no one else.
  *
  * @module
  */
@@ -9,8 +9,8 @@ import { Random } from "../fakes/random.ts";
 import { proveOnWire, type WireClient } from "../fakes/wire_engine.ts";
 
 /** The next message is an `error` frame of code `bad_message`, in its exact shape. */
-async function hearsError(line: WireClient, about: string): Promise<string> {
-  const { type, error, ...rest } = await line.receive();
+async function receivesError(client: WireClient, about: string): Promise<string> {
+  const { type, error, ...rest } = await client.receive();
   assert.deepEqual([type, rest], ["error", {}], about);
   const { code, message, ...more } = error as JsonObject;
   assert.deepEqual([code, typeof message, more], ["bad_message", "string", {}], about);
@@ -18,12 +18,12 @@ async function hearsError(line: WireClient, about: string): Promise<string> {
 }
 
 /** The next message is the failed result of a call. */
-async function hearsFailure(
-  line: WireClient,
+async function receivesFailure(
+  client: WireClient,
   invocation_id: string,
   about: string,
 ): Promise<JsonObject> {
-  const answer = await line.receive();
+  const answer = await client.receive();
   assert.deepEqual([answer.type, answer.invocation_id], ["invocationresult", invocation_id], about);
   assert.ok(!("result" in answer));
   const error = answer.error as JsonObject;
@@ -46,9 +46,9 @@ const COMPLETE: Record<string, JsonObject> = {
   cancelinvocation: { invocation_id: "1" },
 };
 
-proveOnWire("frames that do not fit", {
-  "what is not JSON, or no object, is told and nothing else happens": async ({ open }) => {
-    const line = await open();
+proveOnWire("invalid frames", {
+  "a frame that is not a JSON object gets an error reply and has no effect": async ({ open }) => {
+    const client = await open();
     const texts = [
       "{",
       "nonsense",
@@ -63,14 +63,14 @@ proveOnWire("frames that do not fit", {
     ];
 
     for (const text of texts) {
-      await line.send(text);
-      await hearsError(line, text);
+      await client.send(text);
+      await receivesError(client, text);
     }
-    await line.hearsNothing();
+    await client.receivesNothing();
   },
 
   "a type that is unknown, missing, no text, or not for workers to send": async ({ open }) => {
-    const line = await open();
+    const client = await open();
     const types = [
       "nonsense",
       "INVOKEFUNCTION",
@@ -89,32 +89,32 @@ proveOnWire("frames that do not fit", {
       "toString",
     ];
 
-    await line.send({});
-    await hearsError(line, "nothing");
+    await client.send({});
+    await receivesError(client, "nothing");
     for (const type of [...types, ...engines]) {
-      await line.send({ type, id: "x", function_id: "x" });
-      await hearsError(line, JSON.stringify(type));
+      await client.send({ type, id: "x", function_id: "x" });
+      await receivesError(client, JSON.stringify(type));
     }
   },
 
   "each required field that is missing, null or of another type is named": async ({ open }) => {
     for (const [type, fields] of Object.entries(COMPLETE)) {
-      const line = await open();
+      const client = await open();
       for (const name of Object.keys(fields).filter((name) => name !== "data")) {
         for (const value of [undefined, null, 5, {}, ["x"], true]) {
           const broken = JSON.stringify({ type, ...fields, [name]: value });
-          await line.send(broken);
-          assert.ok((await hearsError(line, broken)).includes(`${type}.${name}`), broken);
+          await client.send(broken);
+          assert.ok((await receivesError(client, broken)).includes(`${type}.${name}`), broken);
         }
       }
     }
-    const line = await open();
-    await line.send({ type: "invocationprogress", invocation_id: "1" });
-    assert.match(await hearsError(line, "no data"), /invocationprogress\.data/);
+    const client = await open();
+    await client.send({ type: "invocationprogress", invocation_id: "1" });
+    assert.match(await receivesError(client, "no data"), /invocationprogress\.data/);
   },
 
   "optional fields are of their type or null": async ({ open }) => {
-    const line = await open();
+    const client = await open();
     const wrong: [string, string, Json][] = [
       ["invokefunction", "action", "void"],
       ["invokefunction", "action", { type: "later" }],
@@ -132,15 +132,15 @@ proveOnWire("frames that do not fit", {
 
     for (const [type, name, value] of wrong) {
       const broken = JSON.stringify({ type, ...COMPLETE[type], [name]: value });
-      await line.send(broken);
-      if (type === "cancelinvocation") await line.receive();
-      else assert.ok((await hearsError(line, broken)).includes(name), broken);
+      await client.send(broken);
+      if (type === "cancelinvocation") await client.receive();
+      else assert.ok((await receivesError(client, broken)).includes(name), broken);
     }
-    await line.hearsNothing();
+    await client.receivesNothing();
   },
 
   "where an `invocation_id` can be read, the call it names has failed": async ({ open }) => {
-    const line = await open();
+    const client = await open();
     const head = '{"type":"invokefunction","invocation_id":"mine"';
     const texts = [
       `${head}}`,
@@ -155,13 +155,13 @@ proveOnWire("frames that do not fit", {
     ];
 
     for (const text of texts) {
-      await line.send(text);
-      await hearsFailure(line, "mine", text);
+      await client.send(text);
+      await receivesFailure(client, "mine", text);
     }
-    await line.hearsNothing();
+    await client.receivesNothing();
   },
 
-  "the broken answer of a worker ends the call, and both are told": async ({ open }) => {
+  "an invalid result ends the call, and worker and caller get the error": async ({ open }) => {
     const [caller, worker] = [await open(), await open()];
     await worker.offer("broken::f");
     const answers = [
@@ -181,50 +181,50 @@ proveOnWire("frames that do not fit", {
       const call = await worker.receive();
       await worker.send(answer(call.invocation_id as string));
 
-      await hearsError(worker, answer("x"));
-      await hearsFailure(caller, "mine", answer("x"));
+      await receivesError(worker, answer("x"));
+      await receivesFailure(caller, "mine", answer("x"));
       await worker.answer(call, { result: "too late" });
-      await worker.hearsNothing();
-      await caller.hearsNothing();
+      await worker.receivesNothing();
+      await caller.receivesNothing();
     }
   },
 
-  "a broken answer to the call of another ends nothing": async ({ open }) => {
+  "an invalid result for another worker's call ends nothing": async ({ open }) => {
     const [caller, worker, other] = [await open(), await open(), await open()];
     await worker.offer("broken::g");
     await caller.send({ type: "invokefunction", invocation_id: "mine", function_id: "broken::g" });
     const call = await worker.receive();
 
     await other.send({ type: "invocationresult", invocation_id: call.invocation_id! });
-    await hearsError(other, "no function_id");
+    await receivesError(other, "no function_id");
     await other.send({ type: "invocationresult", invocation_id: "mine" });
-    await hearsError(other, "no function_id");
+    await receivesError(other, "no function_id");
     await worker.answer(call, { result: "fine" });
 
     assert.equal((await caller.receive()).result, "fine");
   },
 
-  "the 101st within 10 s ends the line with 1008, and only that line": async ({ open }) => {
-    const [line, other] = [await open(), await open()];
-    await line.offer("many::f");
+  "the 101st within 10 s closes the connection with 1008, and only that one": async ({ open }) => {
+    const [client, other] = [await open(), await open()];
+    await client.offer("many::f");
 
     for (let i = 0; i < 100; i++) {
-      await line.send("broken");
-      await hearsError(line, `${i}`);
+      await client.send("broken");
+      await receivesError(client, `${i}`);
     }
-    await line.hearsNothing();
-    await line.send("broken");
+    await client.receivesNothing();
+    await client.send("broken");
 
-    assert.equal((await line.goodbye()).code, 1008);
+    assert.equal((await client.closeFrame()).code, 1008);
     assert.equal((await other.failure("many::f")).code, "function_not_found");
   },
 
   "a malformed `reattach` is not counted": async ({ open }) => {
-    const line = await open();
+    const client = await open();
 
-    for (let i = 0; i < 150; i++) await line.send({ type: "reattach" });
+    for (let i = 0; i < 150; i++) await client.send({ type: "reattach" });
 
-    await line.hearsNothing();
+    await client.receivesNothing();
   },
 
   "random text, and random changes of what is right, never stop the engine": async ({ open }) => {
@@ -234,17 +234,17 @@ proveOnWire("frames that do not fit", {
     );
 
     for (let round = 0; round < 10; round++) {
-      const line = await open();
+      const client = await open();
       for (let i = 0; i < 90; i++) {
         const text = random.pick(right);
         const at = random.below(text.length);
         const some = String.fromCharCode(random.below(0xd7ff));
-        await line.send(text.slice(0, at) + some + text.slice(at + random.below(3)));
+        await client.send(text.slice(0, at) + some + text.slice(at + random.below(3)));
       }
-      await line.send({ type: "ping" });
-      while ((await line.receive()).type !== "pong");
+      await client.send({ type: "ping" });
+      while ((await client.receive()).type !== "pong");
     }
-    await (await open()).hearsNothing();
+    await (await open()).receivesNothing();
   },
 
   "a payload nested 100,000 deep passes through, or is refused in words": async ({ open }) => {
@@ -269,38 +269,45 @@ proveOnWire("frames that do not fit", {
       await worker.answer(message, { result: 1 });
       assert.equal((await caller.receive()).result, 1);
     }
-    await worker.hearsNothing();
+    await worker.receivesNothing();
   },
 });
 
-proveOnWire("heaps of what cannot be done", {
+proveOnWire("floods of calls that fail", {
   "10,000 calls to an unknown function are all answered": async ({ open }) => {
-    const line = await open();
+    const client = await open();
     const type = "invokefunction";
 
     for (let i = 0; i < 10_000; i += 500) {
       for (let j = i; j < i + 500; j++) {
-        await line.send({ type, invocation_id: `${j}`, function_id: "nobody::there", data: { j } });
+        await client.send({
+          type,
+          invocation_id: `${j}`,
+          function_id: "nobody::there",
+          data: { j },
+        });
       }
       for (let j = i; j < i + 500; j++) {
-        const { invocation_id, error } = await line.receive() as { error: JsonObject } & JsonObject;
+        const { invocation_id, error } = await client.receive() as
+          & { error: JsonObject }
+          & JsonObject;
         assert.deepEqual([invocation_id, error.code], [`${j}`, "function_not_found"]);
       }
     }
 
-    await line.hearsNothing();
+    await client.receivesNothing();
   },
 
   "10,000 void calls to an unknown function are not": async ({ open }) => {
-    const line = await open();
+    const client = await open();
 
     const void_ = {
       type: "invokefunction",
       function_id: "nobody::there",
       action: { type: "void" },
     };
-    for (let i = 0; i < 10_000; i++) await line.send(void_);
+    for (let i = 0; i < 10_000; i++) await client.send(void_);
 
-    await line.hearsNothing();
+    await client.receivesNothing();
   },
 });

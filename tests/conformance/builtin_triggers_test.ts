@@ -19,14 +19,14 @@ function triggerOf(trigger_type: string, function_id: string, config?: JsonObjec
 }
 
 proveOnWire("state triggers", {
-  "every change is told once, with both sides": async ({ open }) => {
+  "every change is reported once, with both values": async ({ open }) => {
     const [worker, user] = [await open(), await open()];
     await worker.offer("on::change");
     await worker.send({
       ...triggerOf("state", "on::change", { scope: "told" }),
       metadata: { m: 1 },
     });
-    await worker.hearsNothing();
+    await worker.receivesNothing();
 
     await user.value("state::set", { scope: "told", key: "k", value: { n: 1 } });
     await user.value("state::set", { scope: "told", key: "k", value: { n: 2 } });
@@ -42,8 +42,8 @@ proveOnWire("state triggers", {
       { ...told, event_type: "state:deleted", old_value: { n: 2 }, new_value: null },
     ]);
     for (const { metadata } of calls) assert.deepEqual(metadata, { m: 1 });
-    await user.hearsNothing();
-    await worker.hearsNothing();
+    await user.receivesNothing();
+    await worker.receivesNothing();
   },
 
   "a condition suppresses a firing by `false` or an error, by nothing else": async ({ open }) => {
@@ -53,7 +53,7 @@ proveOnWire("state triggers", {
     await worker.send(
       triggerOf("state", "cond::handler", { scope: "cond", condition_function_id }),
     );
-    await worker.hearsNothing();
+    await worker.receivesNothing();
     const outcomes = [{ result: false }, { error: "broken" }, { result: null }, {}, { result: 0 }];
 
     const ran = [];
@@ -70,23 +70,23 @@ proveOnWire("state triggers", {
     assert.deepEqual(ran, [2, 3, 4]);
   },
 
-  "a config that does not fit is told to the originator": async ({ open }) => {
-    const line = await open();
+  "an invalid config is reported to the originator": async ({ open }) => {
+    const client = await open();
     const trigger = triggerOf("state", "any::f", { scope: 5 });
 
-    await line.send(trigger);
+    await client.send(trigger);
 
-    const { type, id, trigger_type, function_id, error } = await line.receive();
+    const { type, id, trigger_type, function_id, error } = await client.receive();
     assert.deepEqual([type, id], ["triggerregistrationresult", trigger.id]);
     assert.deepEqual([trigger_type, function_id], ["state", "any::f"]);
     assert.equal((error as JsonObject).code, "trigger_registration_failed");
   },
 
   "a wrong config by `engine::register_trigger` is the caller's error": async ({ open }) => {
-    const line = await open();
+    const client = await open();
     const data = { trigger_type: "http", function_id: "any::f", config: {} };
 
-    const { code, message } = await line.failure("engine::register_trigger", data);
+    const { code, message } = await client.failure("engine::register_trigger", data);
 
     assert.equal(code, "trigger_registration_failed");
     assert.match(message as string, /api_path/);
@@ -95,10 +95,10 @@ proveOnWire("state triggers", {
   "equal triggers of two workers fire once, until the last is gone": async ({ open }) => {
     const [a, b, user] = [await open(), await open(), await open()];
     const scope = "shared";
-    for (const line of [a, b]) {
-      await line.offer("shared::f");
-      await line.send(triggerOf("state", "shared::f", { scope }));
-      await line.hearsNothing();
+    for (const client of [a, b]) {
+      await client.offer("shared::f");
+      await client.send(triggerOf("state", "shared::f", { scope }));
+      await client.receivesNothing();
     }
     const set = (value: number) => user.value("state::set", { scope, key: "k", value });
 
@@ -107,21 +107,21 @@ proveOnWire("state triggers", {
     await a[Symbol.asyncDispose]();
     await set(2);
     const second = await b.run();
-    await b.hearsNothing();
+    await b.receivesNothing();
 
     assert.deepEqual((second.data as JsonObject).new_value, 2);
-    await user.hearsNothing();
+    await user.receivesNothing();
   },
 });
 
 proveOnWire("triggers of the engine itself", {
-  "`engine::functions-available` tells of all functions when there are others": async (
+  "`engine::functions-available` lists all functions whenever they change": async (
     { open },
   ) => {
     const [worker, other] = [await open(), await open()];
     await worker.offer("hear::functions");
     await worker.send(triggerOf("engine::functions-available", "hear::functions"));
-    await worker.hearsNothing();
+    await worker.receivesNothing();
 
     await other.offer({ id: "brand::new", description: "d", metadata: { team: "x" } });
     let seen: JsonObject | undefined;
@@ -140,11 +140,13 @@ proveOnWire("triggers of the engine itself", {
     });
   },
 
-  "`engine::workers-available` tells who came, said who it is, and left": async ({ open }) => {
+  "`engine::workers-available` reports workers that connect, announce themselves and leave": async (
+    { open },
+  ) => {
     const worker = await open();
     await worker.offer("hear::workers");
     await worker.send(triggerOf("engine::workers-available", "hear::workers"));
-    await worker.hearsNothing();
+    await worker.receivesNothing();
 
     const other = await open();
     const came = await worker.run();

@@ -32,7 +32,9 @@ async function setup(
 }
 
 proveOnWire("deadlines", {
-  "`timeout_ms` is enforced, and the worker is told if it can hear it": async (wire) => {
+  "`timeout_ms` is enforced, and the worker receives a cancel if it announced `cancel`": async (
+    wire,
+  ) => {
     const [caller, worker] = await setup(wire, "slow::f", "cancel");
     await caller.send(callOf("1", "slow::f", { timeout_ms: 30 }));
 
@@ -44,18 +46,18 @@ proveOnWire("deadlines", {
     assert.deepEqual(error, { code: "timeout", message });
     assert.deepEqual(await worker.receive(), cancel(call.invocation_id as string, "timeout"));
     await worker.answer(call, { result: "late" });
-    await worker.hearsNothing();
-    await caller.hearsNothing();
+    await worker.receivesNothing();
+    await caller.receivesNothing();
   },
 
-  "a worker that did not announce `cancel` hears nothing of a time-out": async (wire) => {
+  "a worker that did not announce `cancel` receives nothing at a timeout": async (wire) => {
     const [caller, worker] = await setup(wire, "slow::g");
     await caller.send(callOf("1", "slow::g", { timeout_ms: 20 }));
     await worker.receive();
 
     await caller.receive();
 
-    await worker.hearsNothing();
+    await worker.receivesNothing();
   },
 
   "without `timeout_ms` the engine's own holds, and is not passed on": async (wire) => {
@@ -72,7 +74,7 @@ proveOnWire("deadlines", {
 }, { engine: ["invocation_timeout_ms: 150"] });
 
 proveOnWire("cancellation", {
-  "a cancelled call ends at once, and the worker is told why": async (wire) => {
+  "a cancelled call ends at once, and the worker receives the reason": async (wire) => {
     const [caller, worker] = await setup(wire, "cancel::f", "cancel");
     await caller.send(callOf("1", "cancel::f"));
     const call = await worker.receive();
@@ -84,8 +86,8 @@ proveOnWire("cancellation", {
     const told = cancel(call.invocation_id as string, "user closed the page");
     assert.deepEqual(await worker.receive(), told);
     await worker.answer(call, { result: "late" });
-    await worker.hearsNothing();
-    await caller.hearsNothing();
+    await worker.receivesNothing();
+    await caller.receivesNothing();
   },
 
   "without a reason none is passed on; without `cancel` nothing is": async (wire) => {
@@ -101,10 +103,10 @@ proveOnWire("cancellation", {
     assert.deepEqual(await worker.receive(), cancel(call.invocation_id as string));
     assert.deepEqual((await caller.receive()).error, CANCELLED);
     assert.deepEqual((await caller.receive()).error, CANCELLED);
-    await silent.hearsNothing();
+    await silent.receivesNothing();
   },
 
-  "only the line that made a call can cancel it, and only while it runs": async (wire) => {
+  "only the connection that made a call can cancel it, and only while it runs": async (wire) => {
     const [caller, worker] = await setup(wire, "cancel::h", "cancel");
     const other = await wire.open();
     await caller.send(callOf("1", "cancel::h"));
@@ -112,13 +114,13 @@ proveOnWire("cancellation", {
 
     await other.send(cancel("1"), cancel(call.invocation_id as string));
     await worker.send(cancel(call.invocation_id as string));
-    await other.hearsNothing();
+    await other.receivesNothing();
     await worker.answer(call, { result: "wins" });
     assert.equal((await caller.receive()).result, "wins");
     await caller.send(cancel("1"), cancel("never made"));
 
-    await caller.hearsNothing();
-    await worker.hearsNothing();
+    await caller.receivesNothing();
+    await worker.receivesNothing();
   },
 
   "a caller that leaves cancels its calls, but not its void calls": async (wire) => {
@@ -134,7 +136,7 @@ proveOnWire("cancellation", {
     const told = cancel(waited.invocation_id as string, "caller_disconnected");
     assert.deepEqual(await worker.receive(), told);
     await worker.answer(waited, { result: "late" });
-    await worker.hearsNothing();
+    await worker.receivesNothing();
   },
 });
 
@@ -168,22 +170,22 @@ proveOnWire("progress", {
     const news = { type: "invocationprogress", invocation_id: invocation_id!, data: 1 };
 
     await worker.send(news, { ...news, invocation_id: "unknown" });
-    await worker.hearsNothing();
-    await caller.hearsNothing();
+    await worker.receivesNothing();
+    await caller.receivesNothing();
     await caller.announce("attentive", "progress");
     await other.send(news);
-    await other.hearsNothing();
-    await caller.hearsNothing();
+    await other.receivesNothing();
+    await caller.receivesNothing();
     await worker.answer(call, { result: 2 });
     await worker.send(news);
-    await worker.hearsNothing();
+    await worker.receivesNothing();
 
     assert.equal((await caller.receive()).result, 2);
-    await caller.hearsNothing();
+    await caller.receivesNothing();
   },
 });
 
-proveOnWire("whose answer counts", {
+proveOnWire("whose result counts", {
   "two callers with one id do not meet": async (wire) => {
     const [a, worker] = await setup(wire, "same::f");
     const b = await wire.open();
@@ -208,7 +210,7 @@ proveOnWire("whose answer counts", {
 
     const { type, error } = await caller.receive() as { error: JsonObject } & JsonObject;
     assert.deepEqual([type, error.code], ["error", "bad_message"]);
-    await worker.hearsNothing();
+    await worker.receivesNothing();
     await worker.answer(call, { result: "first" });
     assert.equal((await caller.receive()).result, "first");
     await caller.send(callOf("1", "same::g", { data: "free again" }));
@@ -216,7 +218,7 @@ proveOnWire("whose answer counts", {
     await caller.receive();
   },
 
-  "results nobody asked for, of others, and second ones are ignored": async (wire) => {
+  "results without a call, from other workers, and repeated ones are ignored": async (wire) => {
     const [caller, worker] = await setup(wire, "steal::f");
     const thief = await wire.open();
     await caller.send(callOf("1", "steal::f"));
@@ -224,14 +226,14 @@ proveOnWire("whose answer counts", {
 
     await thief.answer(call, { result: "stolen" });
     await thief.answer({ invocation_id: "1", function_id: "steal::f" }, { result: "stolen" });
-    await thief.hearsNothing();
+    await thief.receivesNothing();
     await worker.answer({ invocation_id: crypto.randomUUID(), function_id: "steal::f" });
     await worker.answer(call, { result: "right" });
     await worker.answer(call, { result: "twice" });
-    await worker.hearsNothing();
+    await worker.receivesNothing();
 
     assert.equal((await caller.receive()).result, "right");
-    await caller.hearsNothing();
+    await caller.receivesNothing();
   },
 
   "a worker that dies ends its calls within 100 ms where the machine is not busy": async (wire) => {
@@ -270,7 +272,7 @@ proveOnWire("bounds of a worker", {
     assert.equal((await worker.receive()).function_id, "full::f");
   },
 
-  "a void call above the bound is told by an `error` frame": async (wire) => {
+  "a void call above the bound gets an `error` frame": async (wire) => {
     const [caller, worker] = await setup(wire, "full::g");
     await caller.send(callOf("1", "full::g"), callOf("2", "full::g"));
     await worker.receive();
@@ -281,10 +283,10 @@ proveOnWire("bounds of a worker", {
 
     const { type, error } = await caller.receive() as { error: JsonObject } & JsonObject;
     assert.deepEqual([type, error.code, error.retryable], ["error", "overloaded", true]);
-    await worker.hearsNothing();
+    await worker.receivesNothing();
   },
 
-  "a replica with room takes what the full one cannot": async (wire) => {
+  "a replica with room takes the calls that a full one cannot": async (wire) => {
     const [caller, full] = await setup(wire, "full::h");
     await caller.send(callOf("1", "full::h"), callOf("2", "full::h"));
     await full.receive();

@@ -10,7 +10,7 @@ import { proveOnWire } from "../fakes/wire_engine.ts";
 
 const VOID = { type: "void" };
 const TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-/** What a parser in between would spoil. */
+/** A text that a parser in between would change. */
 const ODD = '{"big":9007199254740993, "e" : 1.50e+3,"\\u0061":"\\/ü","n":null,"a":1,"a":[ ]}';
 
 function callOf(function_id: string, more: JsonObject = {}): JsonObject {
@@ -22,8 +22,8 @@ function withoutId(text: string): string {
   return text.replace(/"invocation_id":"[^"]+",/, "");
 }
 
-proveOnWire("what a worker is sent", {
-  "a call in canonical order goes on as it was written": async ({ open }) => {
+proveOnWire("what a worker receives", {
+  "a call in canonical order is forwarded as it was written": async ({ open }) => {
     const [caller, worker] = [await open(), await open()];
     await worker.offer("odd::f");
 
@@ -123,7 +123,7 @@ proveOnWire("what a worker is sent", {
   },
 }, { traces: false });
 
-proveOnWire("what a caller is sent", {
+proveOnWire("what a caller receives", {
   "a result goes back as it was written, with the caller's own id": async ({ open }) => {
     const [caller, worker] = [await open(), await open()];
     await worker.offer("back::f");
@@ -240,8 +240,8 @@ proveOnWire("three modes", {
     for (let i = 0; i < 3; i++) await worker.run({ result: i });
     await worker.run({ error: { code: "x", message: "y" } });
 
-    await worker.hearsNothing();
-    await caller.hearsNothing();
+    await worker.receivesNothing();
+    await caller.receivesNothing();
   },
 
   "void calls that cannot run are not answered either": async ({ open }) => {
@@ -254,7 +254,7 @@ proveOnWire("three modes", {
       action: VOID,
     });
 
-    await caller.hearsNothing();
+    await caller.receivesNothing();
   },
 
   "enqueue without such a queue is `enqueue_error`, and nothing runs": async ({ open }) => {
@@ -265,7 +265,7 @@ proveOnWire("three modes", {
     const error = await caller.failure("queue::f", 1, { action });
 
     assert.deepEqual(error, { code: "enqueue_error", message: "Queue 'mails' not found" });
-    await worker.hearsNothing();
+    await worker.receivesNothing();
   },
 
   "an unknown function is `function_not_found`, with ids that are close": async ({ open }) => {
@@ -282,16 +282,16 @@ proveOnWire("three modes", {
   },
 
   "a worker may call itself, and calls run side by side": async ({ open }) => {
-    const line = await open();
-    await line.offer("self::f");
+    const client = await open();
+    await client.offer("self::f");
 
-    await line.send(callOf("self::f", { data: 1 }), callOf("self::f", { data: 2 }));
-    const calls = [await line.receive(), await line.receive()];
-    await line.answer(calls[1]!, { result: "second" });
-    await line.answer(calls[0]!, { result: "first" });
+    await client.send(callOf("self::f", { data: 1 }), callOf("self::f", { data: 2 }));
+    const calls = [await client.receive(), await client.receive()];
+    await client.answer(calls[1]!, { result: "second" });
+    await client.answer(calls[0]!, { result: "first" });
 
     assert.deepEqual(calls.map(({ data }) => data), [1, 2]);
-    assert.deepEqual([(await line.receive()).result, (await line.receive()).result], [
+    assert.deepEqual([(await client.receive()).result, (await client.receive()).result], [
       "second",
       "first",
     ]);

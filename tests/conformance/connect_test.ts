@@ -15,8 +15,10 @@ interface WorkerList {
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-proveOnWire("the way in", {
-  "nothing is asked of an upgrade, and no subprotocol is answered unasked": async ({ ask }) => {
+proveOnWire("upgrade", {
+  "an upgrade needs no headers, and no subprotocol is selected that was not offered": async (
+    { ask },
+  ) => {
     const plain = await ask();
     const other = await ask({ path: "/?tenant=a", headers: { "Sec-WebSocket-Protocol": "other" } });
     const deflate = await ask({
@@ -29,56 +31,57 @@ proveOnWire("the way in", {
   },
 
   "`engine.batch.v1` is announced if and only if it is selected": async ({ ask }) => {
-    const line = await ask({ headers: { "Sec-WebSocket-Protocol": "engine.batch.v1" } });
+    const client = await ask({ headers: { "Sec-WebSocket-Protocol": "engine.batch.v1" } });
 
-    const { capabilities } = JSON.parse(await line.nextText() ?? "");
+    const { capabilities } = JSON.parse(await client.nextText() ?? "");
 
-    const isSelected = /sec-websocket-protocol: engine\.batch\.v1/i.test(line.head);
+    const isSelected = /sec-websocket-protocol: engine\.batch\.v1/i.test(client.head);
     assert.equal(capabilities.includes("batch"), isSelected);
   },
 
-  "on a batching line each message counts by itself, empty lines and bad ones do no harm": async ({
-    ask,
-  }) => {
-    const line = await ask({ headers: { "Sec-WebSocket-Protocol": "engine.batch.v1" } });
-    if (!/sec-websocket-protocol: engine\.batch\.v1/i.test(line.head)) return;
-    await line.nextText();
+  "on a batching connection each message counts by itself, blank lines and invalid ones do no harm":
+    async ({
+      ask,
+    }) => {
+      const client = await ask({ headers: { "Sec-WebSocket-Protocol": "engine.batch.v1" } });
+      if (!/sec-websocket-protocol: engine\.batch\.v1/i.test(client.head)) return;
+      await client.nextText();
 
-    const register = { type: "registerfunction", id: "batch::echo" };
-    const call = { type: "invokefunction", invocation_id: "1", function_id: "batch::echo" };
-    await line.text(
-      ["", JSON.stringify(register), "no json", "", JSON.stringify(call), '{"type":"ping"}', ""]
-        .join("\n"),
-    );
+      const register = { type: "registerfunction", id: "batch::echo" };
+      const call = { type: "invokefunction", invocation_id: "1", function_id: "batch::echo" };
+      await client.text(
+        ["", JSON.stringify(register), "no json", "", JSON.stringify(call), '{"type":"ping"}', ""]
+          .join("\n"),
+      );
 
-    const texts: string[] = [];
-    while (texts.length < 3) texts.push(...(await line.nextText() ?? "").split("\n"));
-    const [bad, handed, pong] = texts.map((text) => JSON.parse(text));
-    assert.equal(bad.error.code, "bad_message");
-    assert.equal(handed.function_id, "batch::echo");
-    assert.equal(pong.type, "pong");
-    await line.text(
-      `{"type":"invocationresult","invocation_id":"${handed.invocation_id}",` +
-        `"function_id":"batch::echo","result":[1]}`,
-    );
-    assert.deepEqual(JSON.parse(await line.nextText() ?? "").result, [1]);
-  },
+      const texts: string[] = [];
+      while (texts.length < 3) texts.push(...(await client.nextText() ?? "").split("\n"));
+      const [bad, handed, pong] = texts.map((text) => JSON.parse(text));
+      assert.equal(bad.error.code, "bad_message");
+      assert.equal(handed.function_id, "batch::echo");
+      assert.equal(pong.type, "pong");
+      await client.text(
+        `{"type":"invocationresult","invocation_id":"${handed.invocation_id}",` +
+          `"function_id":"batch::echo","result":[1]}`,
+      );
+      assert.deepEqual(JSON.parse(await client.nextText() ?? "").result, [1]);
+    },
 
-  "/otel is accepted, takes everything and never says a word": async ({ ask }) => {
-    const line = await ask({ path: "/otel" });
-    assert.equal(line.status, 101);
+  "/otel is accepted, takes everything and sends nothing": async ({ ask }) => {
+    const client = await ask({ path: "/otel" });
+    assert.equal(client.status, 101);
 
     for (const mark of ["OTLP", "MTRC", "LOGS", "????"]) {
-      await line.frame(OP.binary, bytes(`${mark}{"resourceSpans":[]}`));
+      await client.frame(OP.binary, bytes(`${mark}{"resourceSpans":[]}`));
     }
-    await line.text("not even binary");
-    await line.frame(OP.ping, bytes("still there?"));
+    await client.text("not even binary");
+    await client.frame(OP.ping, bytes("still there?"));
 
-    const next = await line.next();
+    const next = await client.next();
     assert.deepEqual([next?.opcode, next?.payload], [OP.pong, bytes("still there?")]);
   },
 
-  "a channel nobody made is 404, any other path 404": async ({ ask }) => {
+  "an unknown channel is 404, any other path 404": async ({ ask }) => {
     const channel = await ask({ path: "/ws/channels/x?key=y&dir=read" });
     const other = await ask({ path: "/elsewhere" });
 
@@ -92,7 +95,7 @@ proveOnWire("the way in", {
     assert.match(await response.text(), /WebSocket/);
   },
 
-  "a page from elsewhere is 403, one of this machine may come in": async ({ ask }) => {
+  "a page of a foreign origin is 403, one of this machine is accepted": async ({ ask }) => {
     const foreign = await ask({ headers: { Origin: "https://evil.example" } });
     const own = await ask({ headers: { Origin: "http://localhost:5173" } });
 
@@ -100,10 +103,10 @@ proveOnWire("the way in", {
   },
 
   "a single frame of 16 MiB is accepted": async ({ open }) => {
-    const line = await open();
+    const client = await open();
     const value = "x".repeat(16 * 1024 * 1024);
 
-    const failure = await line.failure("nobody::there", value);
+    const failure = await client.failure("nobody::there", value);
 
     assert.equal(failure.code, "function_not_found");
   },
@@ -120,7 +123,7 @@ proveOnWire("the token", {
     assert.deepEqual([...statuses, wrong.status], [401, 401, 401, 401, 401, 401]);
   },
 
-  "it is taken from the header and from the query": async ({ ask }) => {
+  "it is read from the header and from the query": async ({ ask }) => {
     const header = await ask({ headers: { Authorization: "Bearer secret" } });
     const query = await ask({ path: "/?token=secret" });
     const otel = await ask({ path: "/otel", headers: { Authorization: "Bearer secret" } });
@@ -128,13 +131,15 @@ proveOnWire("the token", {
     assert.deepEqual([header.status, query.status, otel.status], [101, 101, 101]);
   },
 
-  "channel sockets are not asked for it": async ({ ask }) => {
+  "channel sockets need none": async ({ ask }) => {
     assert.equal((await ask({ path: "/ws/channels/x?key=y&dir=read" })).status, 404);
   },
 }, { engine: ["auth_token: secret"] });
 
 proveOnWire("first frames and announcement", {
-  "the engine speaks first, with fresh ids, tokens and what it can do": async ({ open }) => {
+  "the engine sends the first frame, with fresh ids, tokens and its capabilities": async (
+    { open },
+  ) => {
     const [a, b] = [await open(), await open()];
 
     const keys = ["type", "worker_id", "reattach_token", "capabilities"];
@@ -150,41 +155,41 @@ proveOnWire("first frames and announcement", {
     const first = bytes('{"type":"ping"}');
     const behind = new Uint8Array([0x81, 0x80 | first.length, 0, 0, 0, 0, ...first]);
 
-    const line = await ask({ behind });
+    const client = await ask({ behind });
 
-    assert.match(await line.nextText() ?? "", /^\{"type":"workerregistered",/);
-    assert.equal(await line.nextText(), '{"type":"pong"}');
+    assert.match(await client.nextText() ?? "", /^\{"type":"workerregistered",/);
+    assert.equal(await client.nextText(), '{"type":"pong"}');
   },
 
   "registrations need no announcement, and the next frame sees them": async ({ open }) => {
-    const line = await open();
+    const client = await open();
     const invocation_id = crypto.randomUUID();
 
-    await line.send(
+    await client.send(
       { type: "registerfunction", id: "first::own" },
       { type: "invokefunction", invocation_id, function_id: "first::own", data: 1 },
     );
 
-    const call = await line.run({ result: 2 });
+    const call = await client.run({ result: 2 });
     assert.equal(call.data, 1);
-    assert.equal((await line.receive()).result, 2);
+    assert.equal((await client.receive()).result, 2);
   },
 
   "an announcement with an id is answered, without one not": async ({ open }) => {
-    const line = await open();
+    const client = await open();
     const data = { runtime: "go", version: "1", name: "announcing", os: "linux", pid: 7 };
     const function_id = "engine::workers::register";
 
-    const result = await line.value(function_id, { ...data, isolation: null, telemetry: {} });
-    await line.send({ type: "invokefunction", function_id, action: { type: "void" }, data });
-    await line.send({ type: "invokefunction", function_id, data });
+    const result = await client.value(function_id, { ...data, isolation: null, telemetry: {} });
+    await client.send({ type: "invokefunction", function_id, action: { type: "void" }, data });
+    await client.send({ type: "invokefunction", function_id, data });
 
     assert.deepEqual(result, { success: true });
-    await line.hearsNothing();
+    await client.receivesNothing();
   },
 
   "an announcement may come last, and a later one replaces it": async ({ open }) => {
-    const [line, other] = [await open(), await open()];
+    const [client, other] = [await open(), await open()];
     const names = async (id: string) => {
       const { workers } = await other.value<WorkerList>("engine::workers::list");
       return workers.filter((each) => each.id === id).map(({ name, runtime }) =>
@@ -192,12 +197,12 @@ proveOnWire("first frames and announcement", {
       );
     };
 
-    const before = await names(line.id);
-    await line.offer("late::a");
-    await line.announce("late", "cancel", "a capability of tomorrow");
-    const after = await names(line.id);
-    await line.announce("later");
-    const replaced = await names(line.id);
+    const before = await names(client.id);
+    await client.offer("late::a");
+    await client.announce("late", "cancel", "a capability of tomorrow");
+    const after = await names(client.id);
+    await client.announce("later");
+    const replaced = await names(client.id);
 
     assert.deepEqual([before, after, replaced], [[], ["late other"], ["later other"]]);
   },
@@ -215,60 +220,60 @@ proveOnWire("first frames and announcement", {
 
 proveOnWire("framing and liveness", {
   "`ping` is answered with `pong`, `pong` with nothing": async ({ open }) => {
-    const line = await open();
+    const client = await open();
 
-    await line.send({ type: "pong" }, { type: "ping" });
+    await client.send({ type: "pong" }, { type: "ping" });
 
-    assert.equal((await line.receiveRaw()).text, '{"type":"pong"}');
-    await line.hearsNothing();
+    assert.equal((await client.receiveRaw()).text, '{"type":"pong"}');
+    await client.receivesNothing();
   },
 
-  "a ping of the carrier is answered with what it carried": async ({ open }) => {
-    const line = await open();
+  "a WebSocket ping is answered with its payload": async ({ open }) => {
+    const client = await open();
 
-    await line.raw.frame(OP.ping, bytes("42"));
+    await client.raw.frame(OP.ping, bytes("42"));
 
-    const pong = await line.raw.next();
+    const pong = await client.raw.next();
     assert.deepEqual([pong?.opcode, pong?.payload], [OP.pong, bytes("42")]);
   },
 
   "empty frames, unknown fields and `registerservice` are ignored": async ({ open }) => {
-    const line = await open();
+    const client = await open();
 
-    await line.send("", {
+    await client.send("", {
       type: "registerservice",
       id: "group",
       name: "x",
       parent_service_id: "y",
     });
-    await line.send({ type: "ping", colour: "blue" });
+    await client.send({ type: "ping", colour: "blue" });
 
-    assert.deepEqual(await line.receive(), { type: "pong" });
-    await line.hearsNothing();
+    assert.deepEqual(await client.receive(), { type: "pong" });
+    await client.receivesNothing();
   },
 
   "a binary frame is text, unless it is telemetry": async ({ open }) => {
-    const line = await open();
+    const client = await open();
 
     for (const mark of ["OTLP", "MTRC", "LOGS"]) {
-      await line.raw.frame(OP.binary, bytes(`${mark}{"broken`));
+      await client.raw.frame(OP.binary, bytes(`${mark}{"broken`));
     }
-    await line.raw.frame(OP.binary, bytes('{"type":"ping"}'));
+    await client.raw.frame(OP.binary, bytes('{"type":"ping"}'));
 
-    assert.deepEqual(await line.receive(), { type: "pong" });
-    await line.raw.frame(OP.binary, bytes("OTLX"));
-    assert.equal((await line.receive()).type, "error");
+    assert.deepEqual(await client.receive(), { type: "pong" });
+    await client.raw.frame(OP.binary, bytes("OTLX"));
+    assert.equal((await client.receive()).type, "error");
   },
 
-  "any key order and any white space will do": async ({ open }) => {
-    const line = await open();
+  "any key order and any white space are accepted": async ({ open }) => {
+    const client = await open();
 
-    await line.send('\n {"id" :\t"order::a" ,\r\n "type": "registerfunction"} ');
-    await line.send(
+    await client.send('\n {"id" :\t"order::a" ,\r\n "type": "registerfunction"} ');
+    await client.send(
       '{ "data":[1, 2],"function_id":"order::a","invocation_id":"i","type":"invokefunction"}',
     );
 
-    const { text } = await line.receiveRaw();
+    const { text } = await client.receiveRaw();
     assert.match(
       text,
       /^\{"type":"invokefunction","invocation_id":"[^"]+","function_id":"order::a","data":\[1, 2\]\}$/,
@@ -278,11 +283,11 @@ proveOnWire("framing and liveness", {
   "without the subprotocol two messages in one frame are one that is malformed": async (
     { open },
   ) => {
-    const line = await open();
+    const client = await open();
 
-    await line.send('{"type":"ping"}\n{"type":"ping"}');
+    await client.send('{"type":"ping"}\n{"type":"ping"}');
 
-    assert.equal((await line.receive()).type, "error");
-    await line.hearsNothing();
+    assert.equal((await client.receive()).type, "error");
+    await client.receivesNothing();
   },
 }, { traces: false });

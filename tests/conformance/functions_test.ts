@@ -21,13 +21,13 @@ const PRICE = {
 
 proveOnWire("functions", {
   "registering is not answered, and doing it again overwrites": async ({ open }) => {
-    const line = await open();
-    await line.offer({ id: "twice::f", description: "old" }, {
+    const client = await open();
+    await client.offer({ id: "twice::f", description: "old" }, {
       id: "twice::f",
       description: "new",
     });
 
-    const { functions } = await line.value<FunctionList>("engine::functions::list", {
+    const { functions } = await client.value<FunctionList>("engine::functions::list", {
       prefix: "twice::",
     });
 
@@ -35,37 +35,37 @@ proveOnWire("functions", {
   },
 
   "unregistering ends it, for its owner only, and is not answered": async ({ open }) => {
-    const [line, other] = [await open(), await open()];
-    await line.offer("ends::f");
+    const [client, other] = [await open(), await open()];
+    await client.offer("ends::f");
 
     await other.send({ type: "unregisterfunction", id: "ends::f" });
     await other.send({ type: "unregisterfunction", id: "ends::unknown" });
-    await other.hearsNothing();
+    await other.receivesNothing();
     await other.send({ type: "invokefunction", invocation_id: "1", function_id: "ends::f" });
-    await line.run({ result: "still there" });
+    await client.run({ result: "still there" });
     assert.equal((await other.receive()).result, "still there");
-    await line.send({ type: "unregisterfunction", id: "ends::f" });
-    await line.hearsNothing();
+    await client.send({ type: "unregisterfunction", id: "ends::f" });
+    await client.receivesNothing();
 
     assert.equal((await other.failure("ends::f")).code, "function_not_found");
   },
 
   "calls that run while a function is unregistered still end well": async ({ open }) => {
-    const [caller, line] = [await open(), await open()];
-    await line.offer("ends::g");
+    const [caller, client] = [await open(), await open()];
+    await client.offer("ends::g");
     await caller.send({ type: "invokefunction", invocation_id: "1", function_id: "ends::g" });
-    const call = await line.receive();
+    const call = await client.receive();
 
-    await line.send({ type: "unregisterfunction", id: "ends::g" });
-    await line.answer(call, { result: 1 });
+    await client.send({ type: "unregisterfunction", id: "ends::g" });
+    await client.answer(call, { result: 1 });
 
     assert.equal((await caller.receive()).result, 1);
   },
 
   "ids of the engine are rejected, and nothing else of the worker": async ({ open }) => {
-    const line = await open();
+    const client = await open();
 
-    await line.send(
+    await client.send(
       { type: "registerfunction", id: "engine::functions::list" },
       { type: "registerfunction", id: "engine::mine", namespace: "shop" },
       { type: "registerfunction", id: "engines::mine" },
@@ -77,7 +77,7 @@ proveOnWire("functions", {
         "shop",
       ]]
     ) {
-      const { message, ...rejected } = await line.receive();
+      const { message, ...rejected } = await client.receive();
       assert.equal(typeof message, "string");
       assert.deepEqual(rejected, {
         type: "registrationrejected",
@@ -87,29 +87,29 @@ proveOnWire("functions", {
         owner_worker_id: "engine",
       });
     }
-    await line.hearsNothing();
-    await line.send({ type: "invokefunction", invocation_id: "1", function_id: "engines::mine" });
-    assert.equal((await line.run()).function_id, "engines::mine");
-    await line.receive();
+    await client.receivesNothing();
+    await client.send({ type: "invokefunction", invocation_id: "1", function_id: "engines::mine" });
+    assert.equal((await client.run()).function_id, "engines::mine");
+    await client.receive();
   },
 
-  "what is built in cannot be taken over, and nobody is told": async ({ open }) => {
-    const line = await open();
+  "a built-in function cannot be replaced, and the attempt gets no reply": async ({ open }) => {
+    const client = await open();
 
-    await line.offer("state::get");
-    const missing = await line.call("state::get", { scope: "taken", key: "over" });
+    await client.offer("state::get");
+    const missing = await client.call("state::get", { scope: "taken", key: "over" });
 
     assert.ok(!("result" in missing) && !("error" in missing));
-    await line.send({ type: "unregisterfunction", id: "state::get" });
-    assert.ok(!("error" in await line.call("state::get", { scope: "taken", key: "over" })));
+    await client.send({ type: "unregisterfunction", id: "state::get" });
+    assert.ok(!("error" in await client.call("state::get", { scope: "taken", key: "over" })));
   },
 
-  "a function served by HTTP is silent towards its worker": async ({ open }) => {
-    const line = await open();
+  "a function served by HTTP sends its worker nothing": async ({ open }) => {
+    const client = await open();
 
-    await line.offer({ id: "http::served", invocation: { url: "http://127.0.0.1:1/" } });
+    await client.offer({ id: "http::served", invocation: { url: "http://127.0.0.1:1/" } });
 
-    assert.ok((await line.failure("http::served")).code);
+    assert.ok((await client.failure("http::served")).code);
   },
 });
 
@@ -128,24 +128,24 @@ proveOnWire("replicas", {
     };
 
     for (let n = 0; n < 4; n++) await call(n);
-    await caller.hearsNothing();
+    await caller.receivesNothing();
     const calls = [await a.receive(), await a.receive(), await b.receive(), await b.receive()];
     assert.deepEqual(calls.map(({ data }) => data as number).sort(), [0, 1, 2, 3]);
     for (const each of calls.slice(0, 2)) await a.answer(each);
-    await a.hearsNothing();
+    await a.receivesNothing();
     for (let n = 4; n < 6; n++) await call(n);
 
     assert.deepEqual([(await a.receive()).data, (await a.receive()).data], [4, 5]);
-    await b.hearsNothing();
+    await b.receivesNothing();
   },
 
-  "one that leaves takes only itself along, the last one the function": async ({ open }) => {
+  "a replica that leaves removes only itself, the last one the function": async ({ open }) => {
     const [caller, a, b] = [await open(), await open(), await open()];
     await a.offer("leave::f");
     await b.offer("leave::f");
 
     await a.send({ type: "unregisterfunction", id: "leave::f" });
-    await a.hearsNothing();
+    await a.receivesNothing();
     for (let n = 0; n < 2; n++) {
       await caller.send({ type: "invokefunction", invocation_id: `${n}`, function_id: "leave::f" });
       await b.run({ result: n });
@@ -172,26 +172,26 @@ proveOnWire("replicas", {
     await b.offer({ id: "newest::f", description: "second" });
     const both = await describe();
     await b.send({ type: "unregisterfunction", id: "newest::f" });
-    await b.hearsNothing();
+    await b.receivesNothing();
 
     assert.deepEqual([both, await describe()], [["second newer"], ["first newest"]]);
   },
 });
 
 proveOnWire("namespaces", {
-  "one id in two namespaces is two functions, and nobody falls back": async ({ open }) => {
+  "one id in two namespaces is two functions, without a fallback": async ({ open }) => {
     const [caller, a, b] = [await open(), await open(), await open()];
     await a.offer("space::f");
     await b.offer({ id: "space::f", namespace: "shop" });
 
-    const run = async (line: typeof a, more: JsonObject) => {
+    const run = async (client: typeof a, more: JsonObject) => {
       await caller.send({
         type: "invokefunction",
         invocation_id: "1",
         function_id: "space::f",
         ...more,
       });
-      const call = await line.run();
+      const call = await client.run();
       await caller.receive();
       return call.namespace;
     };
@@ -207,22 +207,22 @@ proveOnWire("namespaces", {
   },
 
   "an empty namespace, or one that is no text, is `INVALID_NAMESPACE`": async ({ open }) => {
-    const line = await open();
+    const client = await open();
 
     for (const namespace of ["", 5, {}, false]) {
-      const { code } = await line.failure("space::x", null, { namespace });
+      const { code } = await client.failure("space::x", null, { namespace });
       assert.equal(code, "INVALID_NAMESPACE");
-      await line.send({ type: "registerfunction", id: "space::x", namespace });
-      const { type, error } = await line.receive() as { error: JsonObject } & JsonObject;
+      await client.send({ type: "registerfunction", id: "space::x", namespace });
+      const { type, error } = await client.receive() as { error: JsonObject } & JsonObject;
       assert.deepEqual([type, error.code], ["error", "INVALID_NAMESPACE"]);
     }
   },
 
-  "what is built in lives in `default` only": async ({ open }) => {
-    const line = await open();
+  "built-in functions exist in `default` only": async ({ open }) => {
+    const client = await open();
 
     for (const id of ["state::get", "engine::functions::list", "engine::workers::register"]) {
-      const { code } = await line.failure(id, {}, { namespace: "shop" });
+      const { code } = await client.failure(id, {}, { namespace: "shop" });
       assert.equal(code, "function_not_found", id);
     }
   },
@@ -242,7 +242,7 @@ proveOnWire("payload check", {
       assert.ok(errors.length > 0);
       for (const each of errors) assert.deepEqual(Object.keys(each), ["path", "message"]);
     }
-    await worker.hearsNothing();
+    await worker.receivesNothing();
   },
 
   "a payload that fits arrives untouched, and answers are not checked": async ({ open }) => {
@@ -259,7 +259,7 @@ proveOnWire("payload check", {
     assert.equal((await caller.receive()).result, "no price");
   },
 
-  "a refused void call is told by an `error` frame": async ({ open }) => {
+  "a rejected void call gets an `error` frame": async ({ open }) => {
     const [caller, worker] = [await open(), await open()];
     await worker.offer({ id: "check::h", request_format: PRICE });
 
@@ -272,10 +272,10 @@ proveOnWire("payload check", {
 
     const { type, error } = await caller.receive() as { error: JsonObject } & JsonObject;
     assert.deepEqual([type, error.code], ["error", "invalid_payload"]);
-    await worker.hearsNothing();
+    await worker.receivesNothing();
   },
 
-  "a schema that is none, or needs others, is not enforced": async ({ open }) => {
+  "an invalid schema, or one that refers to others, is not enforced": async ({ open }) => {
     const [caller, worker] = [await open(), await open()];
     const useless = [{ type: "nonsense" }, { $ref: "https://else.where/schema" }, 5, "text", [1]];
 
@@ -305,7 +305,7 @@ proveOnWire("payload check turned off", {
   },
 }, { engine: ["validate_payloads: false"] });
 
-/** Calls until the answer says that nobody is there. */
+/** Calls until the error says that no worker offers the function. */
 async function untilGone(call: () => Promise<JsonObject>): Promise<unknown> {
   let error: unknown;
   await until(async () => {

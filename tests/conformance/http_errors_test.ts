@@ -29,7 +29,7 @@ async function serve(
   const worker = await open();
   await worker.offer(id, ...others);
   await worker.send({ type: "registertrigger", id, trigger_type: "http", function_id: id, config });
-  await worker.hearsNothing();
+  await worker.receivesNothing();
   return worker;
 }
 
@@ -44,7 +44,7 @@ function errorOf({ status, text }: Answer): JsonObject {
 }
 
 proveOnWire("statuses of failures", {
-  "the code alone decides, whoever made it; stacks stay inside": async (wire) => {
+  "the code alone decides, whichever side made it; stacks stay inside": async (wire) => {
     const worker = await serve(wire, "fails::f", { api_path: "/fails" });
     const statuses = {
       sold_out: 500,
@@ -70,7 +70,7 @@ proveOnWire("statuses of failures", {
     }
   },
 
-  "a time-out is 504 without a body, and the worker is told": async (wire) => {
+  "a timeout is 504 without a body, and the worker receives the cancellation": async (wire) => {
     const worker = await serve(wire, "slow::f", { api_path: "/slow" });
     await worker.announce("slow", "cancel");
 
@@ -104,7 +104,7 @@ proveOnWire("statuses of failures", {
       function_id: "nobody::f",
       config,
     });
-    await keeper.hearsNothing();
+    await keeper.receivesNothing();
 
     const nobody = await ask(wire, "/nobody");
     const asked = ask(wire, "/dies");
@@ -140,7 +140,7 @@ proveOnWire("bodies", {
       const answer = await ask(wire, "/json", { method: "POST", body, headers });
       assert.deepEqual([answer.status, errorOf(answer).code], [400, "invalid_json"], body);
     }
-    await worker.hearsNothing();
+    await worker.receivesNothing();
   },
 
   "unless the route is lenient: then the body is null": async (wire) => {
@@ -170,7 +170,7 @@ proveOnWire("bodies", {
 
     assert.deepEqual([whole.status, errorOf(whole).code], [413, "body_too_large"]);
     assert.deepEqual([pieces.status, errorOf(pieces).code], [413, "body_too_large"]);
-    await worker.hearsNothing();
+    await worker.receivesNothing();
     const asked = ask(wire, "/large", { method: "POST", body: large.subarray(1) });
     await worker.run({ result: {} });
     assert.equal((await asked).status, 200);
@@ -196,7 +196,7 @@ proveOnWire("conditions and middleware", {
       error: { code: "CONDITION_NOT_MET", message: "Request condition not met" },
       skipped: true,
     });
-    await worker.hearsNothing();
+    await worker.receivesNothing();
   },
 
   "anything else lets the request pass, with the same payload": async (wire) => {
@@ -231,10 +231,10 @@ proveOnWire("conditions and middleware", {
     await worker.run({ error: { code: "broken", message: "x" } });
 
     assert.equal((await asked).status, 500);
-    await worker.hearsNothing();
+    await worker.receivesNothing();
   },
 
-  "middleware is asked in turn, goes on or answers": async (wire) => {
+  "middleware runs in order; each passes the request on or responds": async (wire) => {
     const middleware_function_ids = ["mid::a", "mid::b"];
     const config = { api_path: "/mid/:id", middleware_function_ids };
     const worker = await serve(wire, "mid::f", config, "mid::a", "mid::b");
@@ -255,7 +255,7 @@ proveOnWire("conditions and middleware", {
     assert.equal(typeof headers, "object");
     assert.deepEqual(asked, { path_params: { id: "7" }, query_params: { q: "1" }, method: "GET" });
     assert.deepEqual([stopped.status, stopped.text], [401, '{"no":1}']);
-    await worker.hearsNothing();
+    await worker.receivesNothing();
   },
 
   "middleware that fails is 500, that is too slow 504": async (wire) => {
@@ -271,6 +271,6 @@ proveOnWire("conditions and middleware", {
 
     assert.equal(failed.status, 500);
     assert.deepEqual([slow.status, errorOf(slow).code], [504, "MIDDLEWARE_TIMEOUT"]);
-    await worker.hearsNothing();
+    await worker.receivesNothing();
   },
 });

@@ -1,5 +1,5 @@
 /**
- * PROTOCOL 6 from both ends: a client that sends HTTP requests, a worker that is sent calls.
+ * PROTOCOL 6 from both ends: a client that sends HTTP requests, a worker that receives calls.
  *
  * @module
  */
@@ -28,7 +28,7 @@ async function serve(wire: Wire, routes: Record<string, JsonObject>): Promise<Wi
   const worker = await wire.open();
   await worker.offer(...Object.keys(routes));
   for (const [id, config] of Object.entries(routes)) await worker.send(triggerOf(id, config));
-  await worker.hearsNothing();
+  await worker.receivesNothing();
   return worker;
 }
 
@@ -49,7 +49,7 @@ function post(body: BodyInit, type = "application/json"): RequestInit {
   return { method: "POST", body, headers: { "content-type": type } };
 }
 
-proveOnWire("what a handler of a route is sent", {
+proveOnWire("what the handler of a route receives", {
   "the request, with the path as it was registered, and 30 s or less": async (wire) => {
     const worker = await serve(wire, {
       "got::post": { api_path: "/got/:id", http_method: "post" },
@@ -90,7 +90,7 @@ proveOnWire("what a handler of a route is sent", {
     await worker.offer({ id: "got::meta", namespace: "shop" });
     const trigger = triggerOf("got::meta", { api_path: "got-meta" });
     await worker.send({ ...trigger, namespace: "shop", metadata: { m: [1] } });
-    await worker.hearsNothing();
+    await worker.receivesNothing();
 
     const { call, answer } = await exchange(wire, worker, "/got-meta", { result: {} });
 
@@ -169,7 +169,7 @@ proveOnWire("routes", {
 
     const { call: first } = await exchange(wire, young, "/same", { result: {} });
     await young.send({ type: "unregistertrigger", id: "same::new" });
-    await young.hearsNothing();
+    await young.receivesNothing();
     const { call: second } = await exchange(wire, old, "/same", { result: {} });
 
     assert.deepEqual([first.function_id, second.function_id], ["same::new", "same::old"]);
@@ -201,7 +201,7 @@ proveOnWire("routes", {
     const last = await wire.open();
     await last.offer("replica::f");
     await last.send(triggerOf("another id", config, "replica::f"));
-    await last.hearsNothing();
+    await last.receivesNothing();
 
     await last[Symbol.asyncDispose]();
 
@@ -209,16 +209,16 @@ proveOnWire("routes", {
     assert.equal(answer.status, 200);
   },
 
-  "a config that does not fit is told to its originator": async ({ open }) => {
-    const line = await open();
+  "an invalid config is reported to its originator": async ({ open }) => {
+    const client = await open();
     const wrong = [{}, { api_path: 5 }, { api_path: "/a/*/b" }, {
       api_path: "/a",
       http_method: "BREW",
     }];
 
     for (const config of wrong) {
-      await line.send(triggerOf("wrong::f", config));
-      const { type, error } = await line.receive() as { error: JsonObject } & JsonObject;
+      await client.send(triggerOf("wrong::f", config));
+      const { type, error } = await client.receive() as { error: JsonObject } & JsonObject;
       assert.equal(type, "triggerregistrationresult");
       assert.equal(error.code, "trigger_registration_failed", JSON.stringify(config));
     }
@@ -237,7 +237,7 @@ proveOnWire("routes", {
   },
 });
 
-proveOnWire("answers made of what a handler returned", {
+proveOnWire("responses made from what a handler returned", {
   "status, headers and body": async (wire) => {
     const worker = await serve(wire, { "made::f": { api_path: "/made" } });
     const html = { "content-type": "text/html" };
@@ -264,7 +264,7 @@ proveOnWire("answers made of what a handler returned", {
     }
   },
 
-  "a handler that returns nothing is waited for, up to the time-out": async (wire) => {
+  "a handler that returns nothing is awaited until the timeout": async (wire) => {
     const worker = await serve(wire, { "nothing::f": { api_path: "/nothing" } });
 
     const { answer } = await exchange(wire, worker, "/nothing", { result: null });

@@ -1,5 +1,5 @@
 /**
- * PROTOCOL 1.6, 1.9 and 1.11 from the other end of the wire: how lines end and come back.
+ * PROTOCOL 1.6, 1.9 and 1.11 from the other end of the wire: how connections end and come back.
  *
  * @module
  */
@@ -12,8 +12,10 @@ interface WorkerList {
 }
 
 proveOnWire("reattach and close", {
-  "`reattach` ends the old line and all it held before the next frame": async ({ open }) => {
-    const [old, caller, line] = [await open(), await open(), await open()];
+  "`reattach` closes the old connection and removes all it held before the next frame": async (
+    { open },
+  ) => {
+    const [old, caller, client] = [await open(), await open(), await open()];
     await old.offer("ghost::f");
     await caller.send(callOf("1", "ghost::f"));
     const running = await old.receive();
@@ -21,34 +23,36 @@ proveOnWire("reattach and close", {
     assert.equal((await old.receive()).type, "invokefunction");
 
     const again = [...Array(4).keys()].map((n) => callOf(`again ${n}`, "ghost::f"));
-    await line.send(
+    await client.send(
       reattachTo(old.hello),
       { type: "registerfunction", id: "ghost::f" },
       ...again,
     );
 
-    for (const _ of again) assert.equal((await line.receive()).type, "invokefunction");
-    await line.hearsNothing();
+    for (const _ of again) assert.equal((await client.receive()).type, "invokefunction");
+    await client.receivesNothing();
     const stopped = { code: "invocation_stopped", message: "Invocation stopped" };
     assert.deepEqual((await caller.receive()).error, stopped);
-    assert.equal((await old.goodbye()).code, 1000);
-    await line.answer(running, { result: "late" });
-    await caller.hearsNothing();
-    await line.hearsNothing();
+    assert.equal((await old.closeFrame()).code, 1000);
+    await client.answer(running, { result: "late" });
+    await caller.receivesNothing();
+    await client.receivesNothing();
   },
 
-  "the line that came back has an id of its own": async ({ open }) => {
-    const [old, line] = [await open(), await open()];
-    await line.send(reattachTo(old.hello));
-    await line.announce("came-back");
+  "the connection that came back has an id of its own": async ({ open }) => {
+    const [old, client] = [await open(), await open()];
+    await client.send(reattachTo(old.hello));
+    await client.announce("came-back");
 
-    const { workers } = await line.value<WorkerList>("engine::workers::list", { search: "came-b" });
+    const { workers } = await client.value<WorkerList>("engine::workers::list", {
+      search: "came-b",
+    });
 
-    assert.deepEqual(workers.map(({ id }) => id), [line.id]);
-    assert.notEqual(line.id, old.id);
+    assert.deepEqual(workers.map(({ id }) => id), [client.id]);
+    assert.notEqual(client.id, old.id);
   },
 
-  "a `reattach` that names nobody, itself, a wrong token or nothing is ignored": async (
+  "a `reattach` with an unknown id, its own id, a wrong token or nothing is ignored": async (
     { open },
   ) => {
     const other = await open();
@@ -63,37 +67,39 @@ proveOnWire("reattach and close", {
     ];
 
     for (const fields of broken) {
-      const line = await open();
-      await line.send({ type: "reattach", ...fields });
-      await line.hearsNothing();
+      const client = await open();
+      await client.send({ type: "reattach", ...fields });
+      await client.receivesNothing();
     }
     const itself = await open();
     await itself.send(reattachTo(itself.hello));
 
-    await itself.hearsNothing();
-    await other.hearsNothing();
+    await itself.receivesNothing();
+    await other.receivesNothing();
   },
 
   "only the first frame can be a `reattach`": async ({ open }) => {
-    const [old, line] = [await open(), await open()];
+    const [old, client] = [await open(), await open()];
 
-    await line.send({ type: "ping" }, reattachTo(old.hello));
+    await client.send({ type: "ping" }, reattachTo(old.hello));
 
-    assert.deepEqual(await line.receive(), { type: "pong" });
-    await line.hearsNothing();
-    await old.hearsNothing();
+    assert.deepEqual(await client.receive(), { type: "pong" });
+    await client.receivesNothing();
+    await old.receivesNothing();
   },
 
-  "a worker leaves without unregistering anything, and all of it goes": async ({ open }) => {
+  "a worker that leaves without unregistering anything is removed with all it registered": async (
+    { open },
+  ) => {
     const caller = await open();
     for (const leave of ["close", "destroy"] as const) {
-      const line = await open();
-      await line.offer(`leaving::${leave}`);
+      const client = await open();
+      await client.offer(`leaving::${leave}`);
       await caller.send(callOf("1", `leaving::${leave}`));
-      await line.receive();
+      await client.receive();
 
-      if (leave === "close") await line.raw.close(1000);
-      else line.destroy();
+      if (leave === "close") await client.raw.close(1000);
+      else client.destroy();
 
       assert.equal(
         (await caller.receive() as { error?: { code: string } }).error?.code,
@@ -103,28 +109,28 @@ proveOnWire("reattach and close", {
     }
   },
 
-  "an engine that goes down says 1001": async ({ open, engine }) => {
-    const line = await open();
+  "an engine that stops closes its connections with 1001": async ({ open, engine }) => {
+    const client = await open();
 
     const stopped = engine.stop({ drain: false });
 
-    assert.equal((await line.goodbye()).code, 1001);
-    line.destroy();
+    assert.equal((await client.closeFrame()).code, 1001);
+    client.destroy();
     await stopped;
   },
 });
 
 proveOnWire("message size", {
-  "a message above `max_message_bytes` ends the line with 1009": async ({ open }) => {
-    const [line, other] = [await open(), await open()];
+  "a message above `max_message_bytes` closes the connection with 1009": async ({ open }) => {
+    const [client, other] = [await open(), await open()];
     const most = `{"type":"ping","x":"${"x".repeat(1_000_000 - 22)}"}`;
 
-    await line.send(most);
-    assert.deepEqual([most.length, await line.receive()], [1_000_000, { type: "pong" }]);
-    await line.send(`${most} `);
+    await client.send(most);
+    assert.deepEqual([most.length, await client.receive()], [1_000_000, { type: "pong" }]);
+    await client.send(`${most} `);
 
-    assert.equal((await line.goodbye()).code, 1009);
-    await other.hearsNothing();
+    assert.equal((await client.closeFrame()).code, 1009);
+    await other.receivesNothing();
   },
 }, { engine: ["max_message_bytes: 1000000", "max_inflight_bytes_per_worker: 1000000"] });
 

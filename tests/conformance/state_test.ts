@@ -14,68 +14,72 @@ interface Updated {
   readonly errors?: readonly { op_index: number; code: string; message: string }[];
 }
 
-/** Puts a value somewhere, applies ops to it, and says what came of it. */
-async function update(line: WireClient, value: Json | undefined, ...ops: Json[]): Promise<Updated> {
+/** Sets a value, applies ops to it, and returns the outcome. */
+async function update(
+  client: WireClient,
+  value: Json | undefined,
+  ...ops: Json[]
+): Promise<Updated> {
   const place = { scope: "ops", key: crypto.randomUUID() };
-  if (value !== undefined) await line.value("state::set", { ...place, value });
-  const result = await line.value<Updated>("state::update", { ...place, ops });
-  assert.deepEqual(await line.value("state::get", place) ?? null, result.new_value);
+  if (value !== undefined) await client.value("state::set", { ...place, value });
+  const result = await client.value<Updated>("state::update", { ...place, ops });
+  assert.deepEqual(await client.value("state::get", place) ?? null, result.new_value);
   return result;
 }
 
 proveOnWire("state", {
-  "what is missing has no `result` key": async ({ open }) => {
-    const line = await open();
+  "a missing value has no `result` key": async ({ open }) => {
+    const client = await open();
     const place = { scope: "missing", key: "k" };
 
     for (const name of ["get", "entry", "delete"]) {
-      const answer = await line.call(`state::${name}`, place);
+      const answer = await client.call(`state::${name}`, place);
       assert.deepEqual(Object.keys(answer), ["type", "invocation_id", "function_id"], name);
     }
-    assert.deepEqual(await line.value("state::list", { scope: "missing" }), []);
+    assert.deepEqual(await client.value("state::list", { scope: "missing" }), []);
   },
 
   "`set` answers both values, `get` the value, `delete` the old one": async ({ open }) => {
-    const line = await open();
+    const client = await open();
     const place = { scope: "basic", key: "k" };
 
-    const first = await line.value<JsonObject>("state::set", {
+    const first = await client.value<JsonObject>("state::set", {
       ...place,
       value: { n: 1, x: null },
     });
-    const second = await line.value("state::set", { ...place, data: [2] });
-    const got = await line.value("state::get", place);
-    const deleted = await line.value("state::delete", place);
+    const second = await client.value("state::set", { ...place, data: [2] });
+    const got = await client.value("state::get", place);
+    const deleted = await client.value("state::delete", place);
 
     assert.deepEqual(Object.keys(first), ["old_value", "new_value"]);
     assert.deepEqual(first, { old_value: null, new_value: { n: 1, x: null } });
     assert.deepEqual(second, { old_value: { n: 1, x: null }, new_value: [2] });
     assert.deepEqual([got, deleted], [[2], [2]]);
-    assert.ok(!("result" in await line.call("state::get", place)));
+    assert.ok(!("result" in await client.call("state::get", place)));
   },
 
   "falsy values are values": async ({ open }) => {
-    const line = await open();
+    const client = await open();
 
     for (const value of [0, false, "", [], {}]) {
       const place = { scope: "falsy", key: JSON.stringify(value) };
-      await line.value("state::set", { ...place, value });
-      assert.deepEqual(await line.value("state::get", place), value);
+      await client.value("state::set", { ...place, value });
+      assert.deepEqual(await client.value("state::get", place), value);
     }
   },
 
   "`entry` adds a version that grows, also over a delete, and times": async ({ open }) => {
-    const line = await open();
+    const client = await open();
     const place = { scope: "entry", key: "k" };
-    const entry = async () => await line.value<Record<string, number>>("state::entry", place);
+    const entry = async () => await client.value<Record<string, number>>("state::entry", place);
     const before = Date.now();
 
-    await line.value("state::set", { ...place, value: 1 });
+    await client.value("state::set", { ...place, value: 1 });
     const first = await entry();
-    await line.value("state::set", { ...place, value: 1 });
+    await client.value("state::set", { ...place, value: 1 });
     const second = await entry();
-    await line.value("state::delete", place);
-    await line.value("state::set", { ...place, value: 1, ttl_ms: 60_000 });
+    await client.value("state::delete", place);
+    await client.value("state::set", { ...place, value: 1, ttl_ms: 60_000 });
     const third = await entry();
 
     assert.deepEqual(Object.keys(first), ["value", "version", "updated_at_ms"]);
@@ -86,64 +90,64 @@ proveOnWire("state", {
   },
 
   "a version that is not the expected one changes nothing": async ({ open }) => {
-    const line = await open();
+    const client = await open();
     const place = { scope: "versions", key: "k" };
     const set = { ...place, value: 1 };
 
-    await line.value("state::set", { ...set, expected_version: 0 });
-    const { version } = await line.value<{ version: number }>("state::entry", place);
-    const exists = await line.failure("state::set", { ...set, value: 2, expected_version: 0 });
-    const wrong = await line.failure("state::set", {
+    await client.value("state::set", { ...set, expected_version: 0 });
+    const { version } = await client.value<{ version: number }>("state::entry", place);
+    const exists = await client.failure("state::set", { ...set, value: 2, expected_version: 0 });
+    const wrong = await client.failure("state::set", {
       ...set,
       value: 2,
       expected_version: version + 1,
     });
-    assert.equal(await line.value("state::get", place), 1);
-    await line.value("state::set", { ...set, value: 3, expected_version: version });
+    assert.equal(await client.value("state::get", place), 1);
+    await client.value("state::set", { ...set, value: 3, expected_version: version });
 
     for (const { code, details } of [exists, wrong]) {
       assert.deepEqual([code, details], ["version_mismatch", { current_version: version }]);
     }
-    assert.equal(await line.value("state::get", place), 3);
+    assert.equal(await client.value("state::get", place), 3);
   },
 
   "a `ttl_ms` ends an entry for every function; `update` keeps it, `set` does not": async (
     { open },
   ) => {
-    const line = await open();
+    const client = await open();
     const scope = "expiry";
     for (const key of ["short", "updated", "set"]) {
-      await line.value("state::set", { scope, key, value: {}, ttl_ms: 1_500 });
+      await client.value("state::set", { scope, key, value: {}, ttl_ms: 1_500 });
     }
-    await line.value("state::update", { scope, key: "updated", ops: [] });
-    await line.value("state::set", { scope, key: "set", value: "stays" });
+    await client.value("state::update", { scope, key: "updated", ops: [] });
+    await client.value("state::set", { scope, key: "set", value: "stays" });
 
     let left: Json[] = [];
     await until(async () => {
-      left = await line.value("state::list", { scope });
+      left = await client.value("state::list", { scope });
       return left.length === 1;
     });
 
     assert.deepEqual(left, ["stays"]);
     for (const name of ["get", "entry", "delete"]) {
-      assert.ok(!("result" in await line.call(`state::${name}`, { scope, key: "short" })));
+      assert.ok(!("result" in await client.call(`state::${name}`, { scope, key: "short" })));
     }
-    const again = await line.value("state::set", { scope, key: "updated", value: 1 });
+    const again = await client.value("state::set", { scope, key: "updated", value: 1 });
     assert.deepEqual(again, { old_value: null, new_value: 1 });
   },
 
   "`list` is in the order of insertion, `list_groups` names scopes sorted": async ({ open }) => {
-    const line = await open();
+    const client = await open();
     for (const key of ["z", "a", "m"]) {
-      await line.value("state::set", { scope: "listed-b", key, value: key });
+      await client.value("state::set", { scope: "listed-b", key, value: key });
     }
-    await line.value("state::set", { scope: "listed-b", key: "z", value: "z again" });
-    await line.value("state::set", { scope: "listed-a", key: "k", value: 1 });
-    await line.value("state::set", { scope: "listed-gone", key: "k", value: 1 });
-    await line.value("state::delete", { scope: "listed-gone", key: "k" });
+    await client.value("state::set", { scope: "listed-b", key: "z", value: "z again" });
+    await client.value("state::set", { scope: "listed-a", key: "k", value: 1 });
+    await client.value("state::set", { scope: "listed-gone", key: "k", value: 1 });
+    await client.value("state::delete", { scope: "listed-gone", key: "k" });
 
-    const { groups } = await line.value<{ groups: string[] }>("state::list_groups");
-    const list = await line.value("state::list", { scope: "listed-b" });
+    const { groups } = await client.value<{ groups: string[] }>("state::list_groups");
+    const list = await client.value("state::list", { scope: "listed-b" });
 
     assert.deepEqual(list, ["z again", "a", "m"]);
     assert.deepEqual(groups, [...groups].sort());
@@ -152,20 +156,20 @@ proveOnWire("state", {
   },
 
   "`list_entries` goes page by page, sorted by key": async ({ open }) => {
-    const line = await open();
+    const client = await open();
     const scope = "pages";
     for (const key of ["b3", "b1", "c", "b2", "a"]) {
-      await line.value("state::set", { scope, key, value: key });
+      await client.value("state::set", { scope, key, value: key });
     }
     interface Page {
       readonly entries: readonly JsonObject[];
       readonly cursor?: string;
     }
 
-    const all = await line.value<Page>("state::list_entries", { scope });
-    const first = await line.value<Page>("state::list_entries", { scope, prefix: "b", limit: 2 });
+    const all = await client.value<Page>("state::list_entries", { scope });
+    const first = await client.value<Page>("state::list_entries", { scope, prefix: "b", limit: 2 });
     const cursor = first.cursor!;
-    const last = await line.value<Page>("state::list_entries", {
+    const last = await client.value<Page>("state::list_entries", {
       scope,
       prefix: "b",
       limit: 2,
@@ -180,7 +184,7 @@ proveOnWire("state", {
   },
 
   "a wrong shape is `deserialization_error` with the function's id": async ({ open }) => {
-    const line = await open();
+    const client = await open();
     const wrong: [string, Json | undefined][] = [
       ["get", undefined],
       ["get", {}],
@@ -196,40 +200,40 @@ proveOnWire("state", {
     ];
 
     for (const [name, payload] of wrong) {
-      const { code, message } = await line.failure(`state::${name}`, payload);
+      const { code, message } = await client.failure(`state::${name}`, payload);
       assert.equal(code, "deserialization_error", `${name} ${JSON.stringify(payload)}`);
       assert.ok((message as string).startsWith(`Failed to deserialize input for state::${name}: `));
     }
   },
 
   "a thousand increments at once are a thousand": async ({ open }) => {
-    const line = await open();
+    const client = await open();
     const place = { scope: "counter", key: "k" };
     const ops = [{ type: "increment", path: "n", by: 1 }];
 
     const type = "invokefunction";
     const function_id = "state::update";
     for (let i = 0; i < 1_000; i++) {
-      await line.send({ type, invocation_id: `${i}`, function_id, data: { ...place, ops } });
+      await client.send({ type, invocation_id: `${i}`, function_id, data: { ...place, ops } });
     }
-    for (let i = 0; i < 1_000; i++) assert.ok((await line.receive()).result);
+    for (let i = 0; i < 1_000; i++) assert.ok((await client.receive()).result);
 
-    assert.deepEqual(await line.value("state::get", place), { n: 1_000 });
+    assert.deepEqual(await client.value("state::get", place), { n: 1_000 });
   },
 }, { traces: false });
 
 proveOnWire("state::update", {
   "a missing item starts from `{}`, its old value is null": async ({ open }) => {
-    const line = await open();
+    const client = await open();
 
-    const result = await update(line, undefined, { type: "set", path: "a.b", value: 1 });
+    const result = await update(client, undefined, { type: "set", path: "a.b", value: 1 });
 
     assert.deepEqual(result, { old_value: null, new_value: { "a.b": 1 } });
     assert.deepEqual(Object.keys(result), ["old_value", "new_value"]);
   },
 
   "every op does what it says": async ({ open }) => {
-    const line = await open();
+    const client = await open();
     const cases: [Json, Json, Json][] = [
       [{ a: 1 }, { type: "set", path: "", value: [1] }, [1]],
       [{ a: 1 }, { type: "set", path: "a", value: null }, { a: null }],
@@ -250,7 +254,7 @@ proveOnWire("state::update", {
     ];
 
     for (const [value, op, expected] of cases) {
-      const { old_value, new_value, errors } = await update(line, value, op);
+      const { old_value, new_value, errors } = await update(client, value, op);
       assert.deepEqual(
         [old_value, new_value, errors],
         [value, expected, undefined],
@@ -259,8 +263,8 @@ proveOnWire("state::update", {
     }
   },
 
-  "an op that fails is skipped and told, the others apply": async ({ open }) => {
-    const line = await open();
+  "an op that fails is skipped and reported, the others apply": async ({ open }) => {
+    const client = await open();
     const deep = Array.from({ length: 33 }, () => "x");
     const keys = Object.fromEntries(Array.from({ length: 1025 }, (_, i) => [`k${i}`, i]));
     const nested = JSON.parse('{"a":'.repeat(17) + "{}" + "}".repeat(17));
@@ -285,7 +289,7 @@ proveOnWire("state::update", {
 
     for (const [value, op, code] of cases) {
       const remove = { type: "remove", path: "nothing" };
-      const { new_value, errors } = await update(line, value, remove, op);
+      const { new_value, errors } = await update(client, value, remove, op);
       assert.deepEqual(new_value, value, code);
       const [error] = errors!.filter(({ op_index }) => op_index === 1);
       assert.deepEqual([error?.code, typeof error?.message], [code, "string"]);

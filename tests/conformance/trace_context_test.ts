@@ -9,7 +9,7 @@ import { proveOnWire } from "../fakes/wire_engine.ts";
 const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT = `00-${TRACE_ID}-00f067aa0ba902b7-01`;
 const SHAPE = /^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/;
-/** What a parser in between would spoil. */
+/** A text that a parser in between would change. */
 const ODD = '{"big":9007199254740993, "e" : 1.50e+3,"n":null}';
 
 /** The parts of a traceparent. */
@@ -79,7 +79,7 @@ proveOnWire("trace context", {
     assert.deepEqual([trace, flags], [TRACE_ID, "00"]);
   },
 
-  "what is no traceparent counts as none": async ({ open }) => {
+  "an invalid traceparent counts as none": async ({ open }) => {
     const [caller, worker] = [await open(), await open()];
     await worker.offer("trace::i");
     const nonsense = [

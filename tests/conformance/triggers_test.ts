@@ -9,15 +9,15 @@ import { proveOnWire, type Wire, type WireClient } from "../fakes/wire_engine.ts
 
 const REFUSAL = { code: "trigger_registration_failed", message: "no such folder" };
 
-/** A provider of a type, and somebody who may use it. */
+/** A provider of a type, and a worker that registers triggers of it. */
 async function setup({ open }: Wire, type: string): Promise<[WireClient, WireClient]> {
   const [provider, user] = [await open(), await open()];
   await provide(provider, type);
   return [provider, user];
 }
 
-async function provide(line: WireClient, id: string, more: JsonObject = {}): Promise<void> {
-  await line.send({ type: "registertriggertype", id, description: `about ${id}`, ...more });
+async function provide(client: WireClient, id: string, more: JsonObject = {}): Promise<void> {
+  await client.send({ type: "registertriggertype", id, description: `about ${id}`, ...more });
 }
 
 function triggerOf(id: string, trigger_type: string, more: JsonObject = {}): JsonObject {
@@ -25,7 +25,7 @@ function triggerOf(id: string, trigger_type: string, more: JsonObject = {}): Jso
   return { type: "registertrigger", id, trigger_type, function_id, config: { dir: "in" }, ...more };
 }
 
-/** What the provider says of a trigger it was sent. */
+/** The provider's reply to a trigger that it received. */
 function verdictOn({ id, trigger_type, function_id }: JsonObject, error?: JsonObject): JsonObject {
   const type = "triggerregistrationresult";
   return {
@@ -42,7 +42,7 @@ function endOf(id: string, trigger_type: string): JsonObject {
 }
 
 proveOnWire("triggers of a worker's type", {
-  "the provider is sent what was registered; the originator hears nothing": async (wire) => {
+  "the provider receives what was registered; the originator receives nothing": async (wire) => {
     const [provider, user] = await setup(wire, "watch-a");
     await user.send({
       ...triggerOf("t1", "watch-a"),
@@ -55,8 +55,8 @@ proveOnWire("triggers of a worker's type", {
     await provider.send(verdictOn(trigger));
 
     assert.deepEqual(trigger, triggerOf("t1", "watch-a", { metadata: { why: ["demo"] } }));
-    await provider.hearsNothing();
-    await user.hearsNothing();
+    await provider.receivesNothing();
+    await user.receivesNothing();
   },
 
   "a `config` that is absent or null is `{}`; a namespace goes along": async (wire) => {
@@ -79,8 +79,8 @@ proveOnWire("triggers of a worker's type", {
     const expected = verdictOn(triggerOf("c1", "watch-c"), { ...REFUSAL, details: { n: null } });
     assert.deepEqual(await user.receive(), expected);
     await user.send({ type: "unregistertrigger", id: "c1" });
-    await user.hearsNothing();
-    await provider.hearsNothing();
+    await user.receivesNothing();
+    await provider.receivesNothing();
   },
 
   "only the provider's answer counts": async (wire) => {
@@ -92,33 +92,33 @@ proveOnWire("triggers of a worker's type", {
     await other.send(verdictOn(trigger, REFUSAL));
     await user.send(verdictOn(trigger, REFUSAL));
     await provider.send(verdictOn({ ...trigger, id: "unknown" }, REFUSAL));
-    await other.hearsNothing();
-    await provider.hearsNothing();
+    await other.receivesNothing();
+    await provider.receivesNothing();
 
-    await user.hearsNothing();
+    await user.receivesNothing();
   },
 
-  "one that ends is taken back once, by id and type only": async (wire) => {
+  "an unregistered trigger is withdrawn once, by id and type only": async (wire) => {
     const [provider, user] = await setup(wire, "watch-e");
     const other = await wire.open();
     await user.send(triggerOf("e1", "watch-e"));
     await provider.receive();
 
     await other.send(endOf("e1", "watch-e"));
-    await other.hearsNothing();
-    await provider.hearsNothing();
+    await other.receivesNothing();
+    await provider.receivesNothing();
     await user.send(
       { type: "unregistertrigger", id: "e1" },
       endOf("e1", "watch-e"),
       endOf("e1", "x"),
     );
-    await user.hearsNothing();
+    await user.receivesNothing();
 
     assert.deepEqual(await provider.receive(), endOf("e1", "watch-e"));
-    await provider.hearsNothing();
+    await provider.receivesNothing();
   },
 
-  "those of an originator that leaves are taken back once each": async (wire) => {
+  "triggers of an originator that leaves are withdrawn once each": async (wire) => {
     const [provider, user] = await setup(wire, "watch-f");
     await user.send(triggerOf("f1", "watch-f"), triggerOf("f2", "watch-f"));
     await provider.receive();
@@ -129,7 +129,7 @@ proveOnWire("triggers of a worker's type", {
     const ends = [await provider.receive(), await provider.receive()];
     assert.deepEqual(ends.map(({ id }) => id).sort(), ["f1", "f2"]);
     for (const end of ends) assert.deepEqual(Object.keys(end), ["type", "id", "trigger_type"]);
-    await provider.hearsNothing();
+    await provider.receivesNothing();
   },
 
   "one with an id that is taken replaces the old one": async (wire) => {
@@ -149,7 +149,7 @@ proveOnWire("triggers of a worker's type", {
     const other = await wire.open();
 
     await user.send(triggerOf("h1", "watch-h"));
-    await user.hearsNothing();
+    await user.receivesNothing();
     await other.send(triggerOf("h2", "watch-h"));
 
     assert.deepEqual([(await provider.receive()).id, (await provider.receive()).id], ["h1", "h2"]);
@@ -169,15 +169,15 @@ proveOnWire("triggers of a worker's type", {
 });
 
 proveOnWire("parking", {
-  "a trigger of an unknown type waits for it, without a word": async ({ open }) => {
+  "a trigger of an unknown type waits for a provider, without an error": async ({ open }) => {
     const [provider, user] = [await open(), await open()];
     await user.send(triggerOf("p1", "park-a"));
-    await user.hearsNothing();
+    await user.receivesNothing();
 
     await provide(provider, "park-a");
 
     assert.deepEqual(await provider.receive(), triggerOf("p1", "park-a"));
-    await user.hearsNothing();
+    await user.receivesNothing();
   },
 
   "when a provider comes back, each trigger is sent once, by its id": async (wire) => {
@@ -190,13 +190,13 @@ proveOnWire("parking", {
     for (let i = 0; i < 3; i++) await provider.receive();
     await provider[Symbol.asyncDispose]();
     await user.send(endOf("b2", "park-b"));
-    await user.hearsNothing();
+    await user.receivesNothing();
 
     const again = await wire.open();
     await provide(again, "park-b");
 
     assert.deepEqual([(await again.receive()).id, (await again.receive()).id], ["b1", "b3"]);
-    await again.hearsNothing();
+    await again.receivesNothing();
   },
 
   "a type that is unregistered parks its triggers": async (wire) => {
@@ -205,14 +205,14 @@ proveOnWire("parking", {
     await provider.receive();
 
     await provider.send({ type: "unregistertriggertype", id: "park-c", description: "x" });
-    await provider.hearsNothing();
+    await provider.receivesNothing();
     await user.send(triggerOf("c2", "park-c"));
-    await user.hearsNothing();
-    await provider.hearsNothing();
+    await user.receivesNothing();
+    await provider.receivesNothing();
     await provide(provider, "park-c");
 
     assert.deepEqual([(await provider.receive()).id, (await provider.receive()).id], ["c1", "c2"]);
-    await provider.hearsNothing();
+    await provider.receivesNothing();
   },
 
   "a type that is registered again gets its triggers again": async (wire) => {
@@ -223,7 +223,7 @@ proveOnWire("parking", {
     await provide(provider, "park-d");
 
     assert.deepEqual(await provider.receive(), triggerOf("d1", "park-d"));
-    await provider.hearsNothing();
+    await provider.receivesNothing();
   },
 
   "a trigger that was refused is tried again with the next provider": async (wire) => {
@@ -237,14 +237,14 @@ proveOnWire("parking", {
     await provide(again, "park-e");
 
     assert.equal((await again.receive()).id, "e1");
-    await user.hearsNothing();
+    await user.receivesNothing();
   },
 
   "types of one name in two namespaces are two": async (wire) => {
     const [provider, user] = await setup(wire, "park-f");
     const other = await wire.open();
     await provide(other, "park-f", { namespace: "shop" });
-    await other.hearsNothing();
+    await other.receivesNothing();
 
     await user.send(
       triggerOf("f1", "park-f", { trigger_namespace: "shop" }),
@@ -254,8 +254,8 @@ proveOnWire("parking", {
 
     assert.equal((await other.receive()).id, "f1");
     assert.equal((await provider.receive()).id, "f2");
-    await other.hearsNothing();
-    await provider.hearsNothing();
+    await other.receivesNothing();
+    await provider.receivesNothing();
   },
 });
 
@@ -275,7 +275,7 @@ proveOnWire("triggers by function", {
     });
 
     const trigger = await provider.receive();
-    await user.hearsNothing();
+    await user.receivesNothing();
     await provider.send(verdictOn(trigger));
 
     const id = trigger.id as string;
@@ -286,7 +286,7 @@ proveOnWire("triggers by function", {
     assert.deepEqual(await user.value(function_id, { id }), { removed: true });
     assert.deepEqual(await provider.receive(), endOf(id, "func-a"));
     assert.deepEqual(await user.value(function_id, { id }), { removed: false });
-    await provider.hearsNothing();
+    await provider.receivesNothing();
   },
 
   "the refusal of a provider is the caller's error, and nothing stays": async (wire) => {
@@ -309,17 +309,17 @@ proveOnWire("triggers by function", {
   },
 
   "the wrong shape is `deserialization_error`": async ({ open }) => {
-    const line = await open();
+    const client = await open();
 
     for (const data of [null, 5, {}, { trigger_type: "x" }, { function_id: "x" }]) {
-      const { code, message } = await line.failure("engine::register_trigger", data);
+      const { code, message } = await client.failure("engine::register_trigger", data);
       assert.equal(code, "deserialization_error");
       assert.match(
         message as string,
         /^Failed to deserialize input for engine::register_trigger: /,
       );
     }
-    const { code } = await line.failure("engine::unregister_trigger", {});
+    const { code } = await client.failure("engine::unregister_trigger", {});
     assert.equal(code, "deserialization_error");
   },
 });

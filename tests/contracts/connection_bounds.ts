@@ -1,5 +1,5 @@
 /**
- * Claims about bounds: no peer, however large, slow or silent, costs more than it may.
+ * Claims about bounds: no peer, however large, slow or silent, exceeds its limits.
  *
  * @module
  */
@@ -13,10 +13,10 @@ const MIB = 1024 * 1024;
 
 export const BOUND_CLAIMS: readonly Claim[] = [
   {
-    name: "a message of exactly the largest size passes, one byte more is told 1009",
+    name: "a message of exactly the largest size passes, one byte more is closed with 1009",
     async run(carrier) {
       await using port = new Port(carrier, { maxMessageBytes: 1_000 });
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
 
       await client.text("x".repeat(1_000));
       await client.text("ü".repeat(500));
@@ -25,8 +25,8 @@ export const BOUND_CLAIMS: readonly Claim[] = [
       assert.equal((await client.nextClose())?.code, 1009);
       await client.close(1009);
       const reason = "message larger than 1000 bytes";
-      assert.deepEqual(await line.end(), { code: 1009, reason });
-      assert.equal(line.texts.length, 2);
+      assert.deepEqual(await recorded.end(), { code: 1009, reason });
+      assert.equal(recorded.texts.length, 2);
       assert.deepEqual(port.cuts, [reason]);
     },
   },
@@ -34,30 +34,30 @@ export const BOUND_CLAIMS: readonly Claim[] = [
     name: `the size of a ${kind} message counts in bytes and as a whole`,
     async run(carrier) {
       await using port = new Port(carrier, { maxMessageBytes: 1_000 });
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
 
       await client.frame(OP[kind], bytes("ü".repeat(300)), { fin: false });
       await client.frame(OP.more, bytes("ü".repeat(300)));
 
       assert.equal((await client.nextClose())?.code, 1009);
-      assert.deepEqual([line.texts, line.binaries], [[], []]);
+      assert.deepEqual([recorded.texts, recorded.binaries], [[], []]);
     },
   })),
   {
-    name: "a frame that claims to be huge ends the line and takes no memory",
+    name: "a frame that claims to be huge closes the connection and takes no memory",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
       const before = Deno.memoryUsage().rss;
 
       await client.frame(OP.text, bytes("x"), { claims: 1n << 40n });
 
-      await line.end();
+      await recorded.end();
       assert.ok(Deno.memoryUsage().rss - before < 50 * MIB);
     },
   },
   {
-    name: "a frame that claims to be huge is told 1009",
+    name: "a frame that claims to be huge is closed with 1009",
     async run(carrier) {
       await using port = new Port(carrier);
       const { client } = await port.open();
@@ -68,51 +68,51 @@ export const BOUND_CLAIMS: readonly Claim[] = [
     },
   },
   {
-    name: "queuedBytes is what the peer has not been sent, and drained comes once it has",
+    name: "queuedBytes counts unsent bytes, and drained is reported once they are sent",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
-      const { connection } = line;
+      const { client, recorded } = await port.open();
+      const { connection } = recorded;
       assert.equal(connection.queuedBytes, 0);
 
       const count = 100;
       for (let i = 0; i < count; i++) connection.send("ü".repeat(MIB / 2));
       const queued = connection.queuedBytes;
       assert.ok(queued > 80 * MIB && queued <= count * (MIB + 10), `${queued} bytes queued`);
-      assert.equal(line.drains, 0);
+      assert.equal(recorded.drains, 0);
       for (let i = 0; i < count; i++) assert.equal((await client.next())?.payload.length, MIB);
 
       await until(() => connection.queuedBytes === 0, "all has left");
-      await until(() => line.drains > 0, "drained is reported");
-      assert.equal(line.drains, 1);
+      await until(() => recorded.drains > 0, "drained is reported");
+      assert.equal(recorded.drains, 1);
     },
   },
   {
-    name: "drained is not reported for a line that was never behind",
+    name: "drained is not reported for a connection that was never behind",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
-      line.onText = (message) => line.connection.send(message);
+      const { client, recorded } = await port.open();
+      recorded.onText = (message) => recorded.connection.send(message);
 
       for (let i = 0; i < 200; i++) {
         await client.text("x".repeat(10_000));
         await client.next();
       }
 
-      assert.equal(line.drains, 0);
+      assert.equal(recorded.drains, 0);
     },
   },
   {
     name: "a peer that falls behind gets everything in order once it reads again",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
       const count = 3_000;
       const padding = "x".repeat(10_000);
 
       for (let i = 0; i < count; i++) {
-        if (i % 2) line.connection.send(`${i} ${padding}`);
-        else line.connection.sendBinary(bytes(`${i} ${padding}`));
+        if (i % 2) recorded.connection.send(`${i} ${padding}`);
+        else recorded.connection.sendBinary(bytes(`${i} ${padding}`));
       }
 
       for (let i = 0; i < count; i++) {
@@ -123,39 +123,39 @@ export const BOUND_CLAIMS: readonly Claim[] = [
     },
   },
   {
-    name: "a peer that stops reading is cut at the bound, and what waited is let go",
+    name: "a peer that stops reading is cut at the bound, and its queue is released",
     async run(carrier) {
       await using port = new Port(carrier, { maxQueuedBytes: 16 * MIB });
-      const { client, line } = await port.open();
-      const { client: healthy, line: other } = await port.open();
+      const { client, recorded } = await port.open();
+      const { client: healthy, recorded: other } = await port.open();
       const before = Deno.memoryUsage().rss;
       let peak = 0;
 
       for (let sent = 0; sent < 400; sent++) {
         // Made anew each time: equal strings share their memory.
-        line.connection.send(sent + "x".repeat(MIB));
-        peak = Math.max(peak, line.connection.queuedBytes);
+        recorded.connection.send(sent + "x".repeat(MIB));
+        peak = Math.max(peak, recorded.connection.queuedBytes);
       }
-      const { code, reason } = await line.end();
+      const { code, reason } = await recorded.end();
 
       assert.equal(code, 1008);
       assert.match(reason, /^peer has stopped reading: \d+ bytes unsent$/);
       assert.deepEqual(port.cuts, [reason]);
       assert.ok(peak <= 17 * MIB, `${peak} bytes queued`);
       assert.ok(Deno.memoryUsage().rss - before < 150 * MIB);
-      assert.equal(line.connection.queuedBytes, 0);
+      assert.equal(recorded.connection.queuedBytes, 0);
       other.connection.send("unharmed");
       assert.equal(await healthy.nextText(), "unharmed");
-      assert.equal((await goodbyeTo(client))?.code, 1008);
+      assert.equal((await closeFrameOf(client))?.code, 1008);
     },
   },
   {
     name: "a slow reader does not hold up others",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client: slow, line: behind } = await port.open();
-      const { client, line } = await port.open();
-      line.onText = (message) => line.connection.send(message);
+      const { client: slow, recorded: behind } = await port.open();
+      const { client, recorded } = await port.open();
+      recorded.onText = (message) => recorded.connection.send(message);
 
       for (let i = 0; i < 50; i++) behind.connection.send("x".repeat(MIB));
       for (let i = 0; i < 50; i++) {
@@ -168,25 +168,25 @@ export const BOUND_CLAIMS: readonly Claim[] = [
     },
   },
   {
-    name: "a peer that takes nothing of a little is cut after the longest silence",
+    name: "a peer that reads nothing of a short queue is cut after the longest silence",
     async run(carrier) {
       await using port = new Port(carrier, { silenceMs: 600 });
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
 
-      await fillToRefusal(line.connection, client);
+      await fillToRefusal(recorded.connection, client);
 
-      const { code, reason } = await line.end();
+      const { code, reason } = await recorded.end();
       assert.equal(code, 1008);
       assert.match(reason, /^peer has read nothing: \d+ bytes unsent$/);
     },
   },
   {
-    name: "a peer that says nothing and answers no ping is given up",
+    name: "a peer that sends nothing and answers no ping is cut",
     async run(carrier) {
       await using port = new Port(carrier, { silenceMs: 400 });
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
 
-      const end = await line.end();
+      const end = await recorded.end();
 
       assert.deepEqual(end, { code: 1006, reason: "peer silent for 400 ms" });
       assert.deepEqual(port.cuts, [end.reason]);
@@ -197,7 +197,7 @@ export const BOUND_CLAIMS: readonly Claim[] = [
     name: "a peer that answers pings may be silent for long",
     async run(carrier) {
       await using port = new Port(carrier, { silenceMs: 2_000 });
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
 
       for (let i = 0; i < 4; i++) {
         const ping = await client.next();
@@ -205,22 +205,22 @@ export const BOUND_CLAIMS: readonly Claim[] = [
         await client.frame(OP.pong, ping.payload);
       }
 
-      assert.deepEqual(line.closings, []);
+      assert.deepEqual(recorded.closings, []);
     },
   },
   {
     name: "pause() holds the peer back until resume()",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
 
-      assert.equal(line.connection.pause(), true);
+      assert.equal(recorded.connection.pause(), true);
       await client.text("later");
       await new Promise((resolve) => setTimeout(resolve, 200));
-      assert.deepEqual(line.texts, []);
-      line.connection.resume();
+      assert.deepEqual(recorded.texts, []);
+      recorded.connection.resume();
 
-      await until(() => line.texts.length === 1, "the message is there");
+      await until(() => recorded.texts.length === 1, "the message is there");
     },
   },
 ];
@@ -240,8 +240,8 @@ async function fillToRefusal(
   }
 }
 
-/** Reads on to the goodbye; how it was reached is of no interest. */
-async function goodbyeTo(client: RawWsClient): Promise<{ code: number } | undefined> {
+/** Reads up to the close frame. */
+async function closeFrameOf(client: RawWsClient): Promise<{ code: number } | undefined> {
   let frame = await client.next();
   while (frame && frame.opcode !== OP.close) frame = await client.next();
   return frame && { code: frame.payload[0]! << 8 | frame.payload[1]! };

@@ -1,7 +1,7 @@
 /**
- * What every `Listen` and its lines hold, whatever carries them.
+ * The contract of every `Listen` and its connections.
  *
- * A listener that cannot hold a claim names it and says why; what it does not name is tested.
+ * A listener that cannot hold a claim names it with the reason; all others are tested.
  *
  * @module
  */
@@ -13,11 +13,11 @@ import type { Carrier } from "./connection_setup.ts";
 
 const CLAIMS = [...MESSAGE_CLAIMS, ...END_CLAIMS, ...BOUND_CLAIMS, ...PAGE_CLAIMS];
 
-/** What a listener may say about itself. */
+/** Exceptions of a listener. */
 export interface ContractOptions {
   /** Claims it cannot hold, by name, each with the reason. */
   readonly skips: Readonly<Record<string, string>>;
-  /** Why what a test leaves open is not looked at; left out: it is. */
+  /** Why resources that a test leaves open are not checked. Default: they are checked. */
   readonly leaves?: string;
 }
 
@@ -41,25 +41,26 @@ export function testConnection(
   }
 }
 
-const SILENT_END = "Deno ends such a line without a close frame";
+const SILENT_END = "Deno ends such a connection without a close frame";
 const NO_MASK = "Deno's WebSocket takes frames without a mask";
 
 /** Claims by name, each with its reason. */
 export const SERVE_SKIPS: Readonly<Record<string, string>> = {
-  "a message of 64 MiB passes in one frame": "Deno drops a line at a frame of 64 MiB and more",
-  "a frame that claims to be huge is told 1009": SILENT_END,
-  "text that is not UTF-8 is told 1007": SILENT_END,
-  "a reserved bit is told 1002": SILENT_END,
-  "an unknown opcode is told 1002": SILENT_END,
-  "a continuation of nothing is told 1002": SILENT_END,
-  "a text amid fragments is told 1002": SILENT_END,
-  "a ping of 126 bytes is told 1002": SILENT_END,
-  "a ping in fragments is told 1002": SILENT_END,
-  "a goodbye with half a code is told 1002": SILENT_END,
-  "a frame without a mask ends the line": NO_MASK,
-  "a frame without a mask is told 1002": NO_MASK,
-  "a header without its payload gets an empty pong: Nagle's delay waits for a word":
+  "a message of 64 MiB passes in one frame":
+    "Deno drops a connection at a frame of 64 MiB and more",
+  "a frame that claims to be huge is closed with 1009": SILENT_END,
+  "text that is not UTF-8 is closed with 1007": SILENT_END,
+  "a reserved bit is closed with 1002": SILENT_END,
+  "an unknown opcode is closed with 1002": SILENT_END,
+  "a continuation of nothing is closed with 1002": SILENT_END,
+  "a text amid fragments is closed with 1002": SILENT_END,
+  "a ping of 126 bytes is closed with 1002": SILENT_END,
+  "a ping in fragments is closed with 1002": SILENT_END,
+  "a close frame with half a code is closed with 1002": SILENT_END,
+  "a frame without a mask ends the connection": NO_MASK,
+  "a frame without a mask is closed with 1002": NO_MASK,
+  "a header without its payload gets an empty pong: Nagle's delay waits for an acknowledgement":
     "Deno does not show that there is a header",
-  "the head of an upgrade that stalls is given up": "Deno.serve has no limit for it",
+  "an upgrade whose head stalls is closed": "Deno.serve has no limit for it",
   "pause() holds the peer back until resume()": "Deno reads ahead whatever is done with it",
 };

@@ -1,5 +1,5 @@
 /**
- * Claims about how a line begins and ends: refusals, farewells, peers that break off or the rules.
+ * Claims about how a connection begins and ends: refusals, close frames, lost peers, violations.
  *
  * @module
  */
@@ -13,124 +13,125 @@ const CLOSE_MS = 300;
 
 export const END_CLAIMS: readonly Claim[] = [
   {
-    name: "a peer that says goodbye is answered, and its code and reason are reported",
+    name: "a close frame of the peer is answered, and its code and reason are reported",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
 
       await client.text("last words");
       await client.close(4001, "done");
 
       assert.deepEqual(await client.nextClose(), { code: 4001, reason: "done" });
       assert.equal(await client.next(), undefined);
-      assert.deepEqual(await line.end(), { code: 4001, reason: "done" });
-      assert.deepEqual(line.texts, ["last words"]);
+      assert.deepEqual(await recorded.end(), { code: 4001, reason: "done" });
+      assert.deepEqual(recorded.texts, ["last words"]);
     },
   },
   {
-    name: "a goodbye without a code is reported as 1005",
+    name: "a close frame without a code is reported as 1005",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
 
       await client.frame(OP.close);
 
-      assert.deepEqual(await line.end(), { code: 1005, reason: "" });
+      assert.deepEqual(await recorded.end(), { code: 1005, reason: "" });
     },
   },
   {
-    name: "the engine's goodbye reaches the peer after what was sent, and is reported",
+    name: "the engine's close frame follows the messages sent before, and is reported",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
       const reason = "ü".repeat(80);
 
-      line.connection.send("last words");
-      line.connection.close(1008, reason);
-      line.connection.close(1001, "again");
+      recorded.connection.send("last words");
+      recorded.connection.close(1008, reason);
+      recorded.connection.close(1001, "again");
 
       assert.equal(await client.nextText(), "last words");
       const told = await client.nextClose();
       assert.equal(told?.code, 1008);
       assert.equal(told.reason, "ü".repeat(61), "cut to what a close frame can hold");
       await client.close(1008);
-      assert.deepEqual(await line.end(), { code: 1008, reason });
+      assert.deepEqual(await recorded.end(), { code: 1008, reason });
     },
   },
   {
-    name: "closed comes also when the peer does not answer the engine's goodbye",
+    name: "closed is reported also when the peer does not answer the engine's close frame",
     async run(carrier) {
       await using port = new Port(carrier, { closeMs: CLOSE_MS });
-      const { line } = await port.open();
+      const { recorded } = await port.open();
 
-      line.connection.close(1001, "going");
+      recorded.connection.close(1001, "going");
 
-      assert.deepEqual(await line.end(), { code: 1001, reason: "going" });
+      assert.deepEqual(await recorded.end(), { code: 1001, reason: "going" });
     },
   },
   {
     name: "a peer that breaks off is reported as 1006, once",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
 
       await client.frame(OP.text, bytes("half a mess"), { fin: false });
       client.destroy();
 
-      assert.equal((await line.end()).code, 1006);
-      assert.deepEqual(line.texts, []);
+      assert.equal((await recorded.end()).code, 1006);
+      assert.deepEqual(recorded.texts, []);
     },
   },
   {
-    name: "a peer that ends its half without a goodbye is reported as 1006, and is let go",
+    name:
+      "a peer that ends its half without a close frame is reported as 1006, and its socket is released",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
 
       await client.text("half open");
       await client.endWriting();
 
-      assert.equal((await line.end()).code, 1006);
-      assert.deepEqual(line.texts, ["half open"]);
+      assert.equal((await recorded.end()).code, 1006);
+      assert.deepEqual(recorded.texts, ["half open"]);
       while (await client.next());
     },
   },
   {
-    name: "what is sent on a line that is over goes nowhere and harms nobody",
+    name: "messages sent on a closed connection are dropped",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
       client.destroy();
-      await line.end();
+      await recorded.end();
 
-      line.connection.send("late");
-      line.connection.sendBinary(bytes("late"));
-      line.connection.close(1000, "late");
-      line.connection.pause();
-      line.connection.resume();
+      recorded.connection.send("late");
+      recorded.connection.sendBinary(bytes("late"));
+      recorded.connection.close(1000, "late");
+      recorded.connection.pause();
+      recorded.connection.resume();
 
-      assert.equal(line.connection.queuedBytes, 0);
+      assert.equal(recorded.connection.queuedBytes, 0);
     },
   },
   {
-    name: "nothing that arrives behind the engine's goodbye is reported",
+    name: "nothing that arrives after the engine's close frame is reported",
     async run(carrier) {
       await using port = new Port(carrier, { closeMs: CLOSE_MS });
-      const { client, line } = await port.open();
-      line.onText = () => line.connection.close(1000, "enough");
+      const { client, recorded } = await port.open();
+      recorded.onText = () => recorded.connection.close(1000, "enough");
 
       await client.write(new Uint8Array([...textFrame("one"), ...textFrame("two")]));
-      await line.end();
+      await recorded.end();
 
-      assert.deepEqual(line.texts, ["one"]);
+      assert.deepEqual(recorded.texts, ["one"]);
     },
   },
   ...brokenClaims(),
   {
-    name: "random bytes end a line and nothing else",
+    name: "random bytes close their connection and no other",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client: healthy, line } = await port.open();
+      const { client: healthy, recorded } = await port.open();
       let seed = 1;
       const random = () => (seed = (seed * 48_271) % 2_147_483_647);
 
@@ -142,15 +143,15 @@ export const END_CLAIMS: readonly Claim[] = [
       }
 
       await until(
-        () => port.lines.slice(1).every((broken) => broken.closings.length === 1),
-        "every broken line is closed",
+        () => port.connections.slice(1).every((broken) => broken.closings.length === 1),
+        "every broken connection is closed",
       );
       await healthy.text("still here");
-      await until(() => line.texts.length === 1, "the healthy line is heard");
+      await until(() => recorded.texts.length === 1, "the healthy connection is heard");
     },
   },
   {
-    name: "a gate's refusal is the HTTP answer, and opens no line",
+    name: "a gate's refusal is the HTTP answer, and opens no connection",
     async run(carrier) {
       await using port = new Port(carrier, {}, () => ({ status: 403, message: "Not you" }));
 
@@ -158,7 +159,7 @@ export const END_CLAIMS: readonly Claim[] = [
 
       assert.equal(client.status, 403);
       assert.doesNotMatch(client.head, /upgrade: websocket/i);
-      assert.equal(port.lines.length, 0);
+      assert.equal(port.connections.length, 0);
     },
   },
   {
@@ -183,7 +184,7 @@ export const END_CLAIMS: readonly Claim[] = [
       assert.equal(old.status, 426);
       assert.match(old.head, /sec-websocket-version: 13/i);
       assert.equal(keyless.status, 400);
-      assert.equal(port.lines.length, 0);
+      assert.equal(port.connections.length, 0);
     },
   },
   {
@@ -201,7 +202,7 @@ export const END_CLAIMS: readonly Claim[] = [
     },
   },
   {
-    name: "the head of an upgrade that stalls is given up",
+    name: "an upgrade whose head stalls is closed",
     async run(carrier) {
       await using port = new Port(carrier, { upgradeHeadMs: 500 });
       const tcp = await port.dial();
@@ -214,11 +215,12 @@ export const END_CLAIMS: readonly Claim[] = [
     },
   },
   {
-    name: "close() ends lines with 1001, takes no new ones, and does not wait for the stubborn",
+    name:
+      "close() ends connections with 1001, takes no new ones, and does not wait for peers that do not answer",
     async run(carrier) {
       await using port = new Port(carrier, { closeMs: CLOSE_MS });
-      const { client: polite, line: first } = await port.open();
-      const { line: second } = await port.open();
+      const { client: polite, recorded: first } = await port.open();
+      const { recorded: second } = await port.open();
       const stalled = await port.dial();
       await stalled.write(bytes("GET / HTTP/1.1\r\nHos"));
 
@@ -257,7 +259,7 @@ export const END_CLAIMS: readonly Claim[] = [
   },
 ];
 
-/** What breaks the protocol: the line is over, and by the book the peer is told which rule. */
+/** Violations of the protocol: each closes the connection, by RFC 6455 with a certain code. */
 function brokenClaims(): Claim[] {
   const broken: readonly [name: string, code: number, send: (c: RawWsClient) => Promise<void>][] = [
     ["text that is not UTF-8", 1007, (c) => c.frame(OP.text, Uint8Array.of(0xff, 0xfe))],
@@ -270,27 +272,30 @@ function brokenClaims(): Claim[] {
     }],
     ["a ping of 126 bytes", 1002, (c) => c.frame(OP.ping, new Uint8Array(126))],
     ["a ping in fragments", 1002, (c) => c.frame(OP.ping, bytes("x"), { fin: false })],
-    ["a goodbye with half a code", 1002, (c) => c.frame(OP.close, Uint8Array.of(3))],
-    ["a goodbye with a forbidden code", 1002, (c) => c.close(1005)],
+    ["a close frame with half a code", 1002, (c) => c.frame(OP.close, Uint8Array.of(3))],
+    ["a close frame with a forbidden code", 1002, (c) => c.close(1005)],
     ["a frame without a mask", 1002, (c) => c.frame(OP.text, bytes("x"), { masked: false })],
   ];
   return broken.flatMap(([name, code, send]) => [
-    { name: `${name} ends the line`, run: (carrier) => endsLine(carrier, send) },
-    { name: `${name} is told ${code}`, run: (carrier) => isTold(carrier, send, code) },
+    { name: `${name} ends the connection`, run: (carrier) => closesConnection(carrier, send) },
+    { name: `${name} is closed with ${code}`, run: (carrier) => isClosedWith(carrier, send, code) },
   ]);
 }
 
-async function endsLine(carrier: Carrier, send: (c: RawWsClient) => Promise<void>): Promise<void> {
+async function closesConnection(
+  carrier: Carrier,
+  send: (c: RawWsClient) => Promise<void>,
+): Promise<void> {
   await using port = new Port(carrier);
-  const { client, line } = await port.open();
+  const { client, recorded } = await port.open();
 
   await send(client);
 
-  await line.end();
-  assert.deepEqual(line.texts, []);
+  await recorded.end();
+  assert.deepEqual(recorded.texts, []);
 }
 
-async function isTold(
+async function isClosedWith(
   carrier: Carrier,
   send: (c: RawWsClient) => Promise<void>,
   code: number,

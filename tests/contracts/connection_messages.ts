@@ -22,19 +22,19 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
     name: "texts of the peer arrive in order and unchanged",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
 
       for (const text of TEXTS) await client.text(text);
 
-      await until(() => line.texts.length === TEXTS.length, "all texts are there");
-      assert.deepEqual(line.texts, TEXTS);
+      await until(() => recorded.texts.length === TEXTS.length, "all texts are there");
+      assert.deepEqual(recorded.texts, TEXTS);
     },
   },
   {
     name: "texts of the engine arrive in order and unchanged, in one part or two",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line: { connection } } = await port.open();
+      const { client, recorded: { connection } } = await port.open();
 
       for (const text of TEXTS) connection.send(text);
       for (const text of TEXTS) forward(connection, "head ", text);
@@ -44,10 +44,10 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
     },
   },
   {
-    name: "bytes that are forwarded are copied before it returns, and no more than what is named",
+    name: "forward() copies its bytes before it returns, and only those that were given",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line: { connection } } = await port.open();
+      const { client, recorded: { connection } } = await port.open();
       const head = bytes("grüLEFTOVER");
       const memory = bytes("BEFOREßeBEHIND");
 
@@ -66,40 +66,40 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
     name: "binary messages pass both ways, and are copied before sendBinary returns",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
       const message = Uint8Array.from({ length: 70_000 }, (_, i) => i * 7);
       const kept = message.slice();
 
-      line.connection.sendBinary(message);
-      line.connection.sendBinary(new Uint8Array());
+      recorded.connection.sendBinary(message);
+      recorded.connection.sendBinary(new Uint8Array());
       message.fill(0);
       await client.frame(OP.binary, kept);
 
       assert.deepEqual(await client.next(), { opcode: OP.binary, fin: true, payload: kept });
       assert.equal((await client.next())?.payload.length, 0);
-      await until(() => line.binaries.length === 1, "the binary message is there");
-      assert.deepEqual(line.binaries[0], kept);
+      await until(() => recorded.binaries.length === 1, "the binary message is there");
+      assert.deepEqual(recorded.binaries[0], kept);
     },
   },
   {
-    name: "bytes right behind the upgrade are the first message",
+    name: "bytes directly behind the upgrade are the first message",
     async run(carrier) {
       await using port = new Port(carrier);
       const behind = Uint8Array.of(0x81, 0x85, 0, 0, 0, 0, ...bytes("first"));
 
-      const { client, line } = await port.open({ behind });
+      const { client, recorded } = await port.open({ behind });
       await client.text("second");
 
-      await until(() => line.texts.length === 2, "both are there");
-      assert.deepEqual(line.texts, ["first", "second"]);
+      await until(() => recorded.texts.length === 2, "both are there");
+      assert.deepEqual(recorded.texts, ["first", "second"]);
     },
   },
   {
-    name: "an answer can be sent from within a message",
+    name: "a reply can be sent from within a message event",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
-      line.onText = (message) => line.connection.send(message + "!");
+      const { client, recorded } = await port.open();
+      recorded.onText = (message) => recorded.connection.send(message + "!");
 
       await client.text("a");
       await client.text("b");
@@ -112,7 +112,7 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
     name: "a message in fragments is one message, also with a ping in between",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
       const ue = bytes("ü");
 
       await client.frame(OP.text, bytes("gr"), { fin: false });
@@ -127,8 +127,8 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
         fin: true,
         payload: bytes("still there?"),
       });
-      await until(() => line.texts.length === 1, "the message is whole");
-      assert.deepEqual(line.texts, ["grün"]);
+      await until(() => recorded.texts.length === 1, "the message is whole");
+      assert.deepEqual(recorded.texts, ["grün"]);
     },
   },
   {
@@ -157,24 +157,25 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
     },
   },
   {
-    name: "a pong nobody asked for is no message",
+    name: "an unsolicited pong is no message",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
 
       await client.frame(OP.pong, bytes("hello"));
       await client.text("after");
 
-      await until(() => line.texts.length > 0, "the text is there");
-      assert.deepEqual(line.texts, ["after"]);
-      assert.deepEqual(line.binaries, []);
+      await until(() => recorded.texts.length > 0, "the text is there");
+      assert.deepEqual(recorded.texts, ["after"]);
+      assert.deepEqual(recorded.binaries, []);
     },
   },
   {
-    name: "a header without its payload gets an empty pong: Nagle's delay waits for a word",
+    name:
+      "a header without its payload gets an empty pong: Nagle's delay waits for an acknowledgement",
     async run(carrier) {
       await using port = new Port(carrier);
-      const { client, line } = await port.open();
+      const { client, recorded } = await port.open();
       const message = encodeFrame(OP.text, bytes("x".repeat(200)));
 
       await client.write(message.subarray(0, 8));
@@ -185,11 +186,11 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
       });
       await client.write(message.subarray(8));
 
-      await until(() => line.texts.length === 1, "the message is whole");
+      await until(() => recorded.texts.length === 1, "the message is whole");
     },
   },
   {
-    name: "the gate sees path, query, headers and address, and every line has its own id",
+    name: "the gate sees path, query, headers and address, and every connection has its own id",
     async run(carrier) {
       const seen: string[] = [];
       const ids = new Set<string>();
@@ -204,7 +205,7 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
 
       await port.ask(shape);
       await port.ask(shape);
-      await until(() => ids.size === 2, "both lines are open");
+      await until(() => ids.size === 2, "both connections are open");
 
       assert.deepEqual(seen, Array(2).fill("/otel b c 7 127.0.0.1"));
     },
@@ -214,15 +215,15 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
 /** Sends a large message to the engine in so many frames, and back. */
 async function passLarge(carrier: Carrier, size: number, frames: number): Promise<void> {
   await using port = new Port(carrier);
-  const { client, line } = await port.open();
+  const { client, recorded } = await port.open();
   const part = new Uint8Array(size / frames).fill(120);
 
   for (let i = 0; i < frames; i++) {
     await client.frame(i === 0 ? OP.text : OP.more, part, { fin: i === frames - 1 });
   }
-  await until(() => line.texts.length === 1, "the message is whole");
-  const message = line.texts[0]!;
-  line.connection.send(message);
+  await until(() => recorded.texts.length === 1, "the message is whole");
+  const message = recorded.texts[0]!;
+  recorded.connection.send(message);
   const echoed = await client.next();
 
   assert.equal(message.length, size);
@@ -286,7 +287,7 @@ export const PAGE_CLAIMS: readonly Claim[] = [
     },
   },
   {
-    name: "a page that is refused says why, and how to come in",
+    name: "a refused page gives the reason, and how to get access",
     async run(carrier) {
       await using port = new Port(carrier, { answerPage });
 
@@ -298,7 +299,7 @@ export const PAGE_CLAIMS: readonly Claim[] = [
     },
   },
   {
-    name: "what is no page is told that lines are spoken here, by any method",
+    name: "any other request gets 426 and a sentence about WebSockets, by any method",
     async run(carrier) {
       await using port = new Port(carrier, { answerPage });
 
@@ -311,16 +312,16 @@ export const PAGE_CLAIMS: readonly Claim[] = [
     },
   },
   {
-    name: "a line opens at the path of a page all the same",
+    name: "an upgrade at the path of a page opens a connection",
     async run(carrier) {
       await using port = new Port(carrier, { answerPage });
 
-      const { client, line } = await port.open({ path: "/metrics" });
+      const { client, recorded } = await port.open({ path: "/metrics" });
       await client.text("hello");
       await client.close(1000);
-      await line.end();
+      await recorded.end();
 
-      assert.deepEqual(line.texts, ["hello"]);
+      assert.deepEqual(recorded.texts, ["hello"]);
     },
   },
 ];

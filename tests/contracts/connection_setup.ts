@@ -1,5 +1,5 @@
 /**
- * What the claims about a {@linkcode Connection} are tried on: one line with both its ends.
+ * The set-up of the claims about a {@linkcode Connection}: a port and both ends of its connections.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import type {
 import { dial, type Dialled, RawWsClient, type UpgradeShape } from "../fakes/raw_ws_client.ts";
 import { until } from "../fakes/until.ts";
 
-/** One thing that a listener and its lines hold. */
+/** One requirement of a listener and its connections. */
 export interface Claim {
   /** A whole sentence; a listener that cannot hold it names it. */
   readonly name: string;
@@ -32,8 +32,8 @@ export interface Carrier {
 /** Keeps a byte order mark, which is part of a message as any other character. */
 const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** What a line has reported. */
-export class RecordedLine implements ConnectionEvents {
+/** The events of a connection, recorded. */
+export class RecordedConnection implements ConnectionEvents {
   readonly connection: Connection;
   readonly texts: string[] = [];
   readonly binaries: Uint8Array[] = [];
@@ -41,7 +41,7 @@ export class RecordedLine implements ConnectionEvents {
   drains = 0;
   /** Called with each text message. */
   onText: ((message: string) => void) | undefined;
-  /** Called with each binary message; its bytes are the line's again when it returns. */
+  /** Called with each binary message; its bytes are valid until it returns. */
   onBinary: ((message: Uint8Array) => void) | undefined;
 
   constructor(connection: Connection) {
@@ -72,17 +72,17 @@ export class RecordedLine implements ConnectionEvents {
     this.closings.push({ code, reason });
   }
 
-  /** How the line ended, once it has. */
+  /** Waits for the end of the connection; returns how it ended. */
   async end(): Promise<{ code: number; reason: string }> {
-    await until(() => this.closings.length > 0, "the line is closed");
+    await until(() => this.closings.length > 0, "the connection is closed");
     return this.closings[0]!;
   }
 }
 
-/** An open port, its lines in the order they opened, and what it cut. */
+/** An open port, its connections in the order they opened, and what it cut. */
 export class Port implements AsyncDisposable {
   readonly listener: Listener;
-  readonly lines: RecordedLine[] = [];
+  readonly connections: RecordedConnection[] = [];
   readonly cuts: string[] = [];
   /** In the order they asked. */
   readonly clients: RawWsClient[] = [];
@@ -94,9 +94,9 @@ export class Port implements AsyncDisposable {
     gate?: Gate,
   ) {
     const takeAll: Gate = () => (connection) => {
-      const line = new RecordedLine(connection);
-      this.lines.push(line);
-      return line;
+      const recorded = new RecordedConnection(connection);
+      this.connections.push(recorded);
+      return recorded;
     };
     this.listener = listen({
       hostname: "127.0.0.1",
@@ -125,7 +125,7 @@ export class Port implements AsyncDisposable {
     return new Response(body, { status: answer.status, headers: answer.headers });
   }
 
-  /** Asks for a line, whatever the answer. */
+  /** Sends an upgrade request; any answer is accepted. */
   async ask(shape?: UpgradeShape): Promise<RawWsClient> {
     const client = await RawWsClient.connect(this.#dial, shape);
     this.clients.push(client);
@@ -139,21 +139,23 @@ export class Port implements AsyncDisposable {
     return client;
   }
 
-  /** Opens a line and returns both its ends. */
-  async open(shape?: UpgradeShape): Promise<{ client: RawWsClient; line: RecordedLine }> {
-    const before = this.lines.length;
+  /** Opens a connection and returns both its ends. */
+  async open(shape?: UpgradeShape): Promise<{ client: RawWsClient; recorded: RecordedConnection }> {
+    const before = this.connections.length;
     const client = await this.ask(shape);
     assert.equal(client.status, 101, client.head);
-    await until(() => this.lines.length > before, "the line is open");
-    return { client, line: this.lines[before]! };
+    await until(() => this.connections.length > before, "the connection is open");
+    return { client, recorded: this.connections[before]! };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const client of this.clients) client.destroy();
     await this.listener.close();
-    const ended = () => this.lines.every((line) => line.closings.length > 0);
-    await until(ended, "every line has reported its end");
-    for (const line of this.lines) assert.equal(line.closings.length, 1, "closed comes once");
+    const ended = () => this.connections.every((recorded) => recorded.closings.length > 0);
+    await until(ended, "every connection has reported its end");
+    for (const recorded of this.connections) {
+      assert.equal(recorded.closings.length, 1, "closed comes once");
+    }
   }
 }
 

@@ -26,14 +26,14 @@ async function testAll(): Promise<void> {
     skips: SERVE_SKIPS,
     leaves: "Deno keeps a WebSocket in TLS for a while whose peer breaks off",
   });
-  testMisfits(raw);
+  testMismatches(raw);
 }
 
-/** Peers that do not speak what the port does, or not to the end. */
-function testMisfits(raw: Carrier): void {
+/** Peers that speak another protocol than the port, or stop during the handshake. */
+function testMismatches(raw: Carrier): void {
   const plain: Carrier = { listen: listenRaw };
 
-  Deno.test("a plain request on a port with TLS is told so at once, and logged", async () => {
+  Deno.test("a plain request on a port with TLS gets 426 at once, and is logged", async () => {
     await using port = new Port(raw);
 
     const answer = await fetch(`http://127.0.0.1:${port.listener.port}/`);
@@ -46,7 +46,7 @@ function testMisfits(raw: Carrier): void {
     assert.deepEqual(port.cuts, [reason]);
   });
 
-  Deno.test("a TLS hello on a port without TLS is sent away at once, and logged", async () => {
+  Deno.test("a TLS hello on a port without TLS is refused at once, and logged", async () => {
     await using port = new Port(plain);
     const { port: number } = port.listener;
 
@@ -72,10 +72,10 @@ function testMisfits(raw: Carrier): void {
 
     await until(() => port.cuts.length === 2, "both are logged");
     for (const cut of port.cuts) assert.match(cut, /^TLS handshake failed: /);
-    assert.equal(port.lines.length, 0);
+    assert.equal(port.connections.length, 0);
   });
 
-  Deno.test("the log is spared most of a flood of peers that cannot come in", async () => {
+  Deno.test("a flood of peers that cannot connect is logged a few times only", async () => {
     await using port = new Port(raw);
 
     for (let i = 0; i < 2 * WARNINGS_MAX; i++) {
@@ -89,7 +89,7 @@ function testMisfits(raw: Carrier): void {
   });
 
   for (const [what, first] of [["that stalls", [22, 3, 1]], ["that never begins", []]] as const) {
-    Deno.test(`a TLS handshake ${what} is given up`, async () => {
+    Deno.test(`a TLS handshake ${what} is closed`, async () => {
       await using port = new Port(raw, { upgradeHeadMs: 500, closeMs: 500 });
       const tcp = await Deno.connect({ hostname: "127.0.0.1", port: port.listener.port });
       await tcp.write(Uint8Array.from(first));
@@ -100,7 +100,7 @@ function testMisfits(raw: Carrier): void {
     });
   }
 
-  Deno.test("a port closes at once while hands are being shaken", async () => {
+  Deno.test("a port closes at once during a TLS handshake", async () => {
     const port = new Port(raw);
     const tcp = await Deno.connect({ hostname: "127.0.0.1", port: port.listener.port });
     await tcp.write(Uint8Array.of(22, 3, 1));

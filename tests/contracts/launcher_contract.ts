@@ -18,7 +18,7 @@ export interface LauncherUnderTest extends AsyncDisposable {
   readonly directory: string;
   /** Said with each start and stop; see {@linkcode LaunchSpec}. */
   readonly keep?: boolean;
-  /** Whether a process that a program told of still runs such a program. Default: on this machine. */
+  /** Whether the process with this id still runs such a program. Default: on this machine. */
   isProgram?(pid: number, name: string): Promise<boolean>;
 }
 
@@ -67,14 +67,17 @@ export function testLauncher(
 type Claim = (what: string, run: (under: LauncherUnderTest) => Promise<void>) => void;
 
 function testOutput(claim: Claim): void {
-  claim("hands on both streams line by line, also a last line without an end", async (under) => {
-    const { running, lines } = await start(under, "echo one; echo two >&2; printf three");
+  claim(
+    "passes on both streams line by line, also a last line without a line end",
+    async (under) => {
+      const { running, lines } = await start(under, "echo one; echo two >&2; printf three");
 
-    await running.ended;
+      await running.ended;
 
-    assert.deepEqual(textsOf(lines, "stdout"), ["one", "three"]);
-    assert.deepEqual(textsOf(lines, "stderr"), ["two"]);
-  });
+      assert.deepEqual(textsOf(lines, "stdout"), ["one", "three"]);
+      assert.deepEqual(textsOf(lines, "stderr"), ["two"]);
+    },
+  );
 
   claim(
     "runs the command as a shell does, in the directory, with the environment",
@@ -89,7 +92,7 @@ function testOutput(claim: Claim): void {
     },
   );
 
-  claim("gives a program nothing to read", async (under) => {
+  claim("gives a program empty standard input", async (under) => {
     const { running, lines } = await start(under, "cat; echo end");
 
     await running.ended;
@@ -97,7 +100,7 @@ function testOutput(claim: Claim): void {
     assert.deepEqual(textsOf(lines, "stdout"), ["end"]);
   });
 
-  claim("bounds lines and bears what is no text", async (under) => {
+  claim("bounds lines and accepts bytes that are not text", async (under) => {
     const long = OUTPUT_LINE_CHARS_MAX + 10;
     const command = `head -c ${long} /dev/zero | tr '\\0' x; echo; printf '\\377\\n'`;
     const { running, lines } = await start(under, command);
@@ -111,25 +114,25 @@ function testOutput(claim: Claim): void {
 }
 
 function testEnds(claim: Claim): void {
-  claim("tells exit codes", async (under) => {
+  claim("reports exit codes", async (under) => {
     const { running } = await start(under, "exit 7");
 
     assert.deepEqual(await running.ended, { code: 7, signal: null });
   });
 
-  claim("tells a signal from an exit code", async (under) => {
+  claim("distinguishes a signal from an exit code", async (under) => {
     const { running } = await start(under, "kill -KILL $$");
 
     assert.deepEqual(await running.ended, { code: null, signal: "SIGKILL" });
   });
 
-  claim("says that a command does not exist by exit code 127", async (under) => {
+  claim("reports a missing command with exit code 127", async (under) => {
     const { running } = await start(under, "no-such-program-anywhere");
 
     assert.equal((await running.ended).code, 127);
   });
 
-  claim("ends what a program leaves behind", async (under) => {
+  claim("ends processes that a program leaves behind", async (under) => {
     const { running, lines } = await start(under, "sleep 1000 & echo $!; exit 3");
 
     assert.deepEqual(await running.ended, { code: 3, signal: null });
@@ -145,7 +148,7 @@ function testEnds(claim: Claim): void {
 }
 
 function testStop(claim: Claim): void {
-  claim("asks a program to leave and lets it finish", async (under) => {
+  claim("asks a program to exit and lets it finish", async (under) => {
     const command = "trap 'echo leaving; exit 5' TERM; echo up; while :; do sleep 0.05; done";
     const { running, lines, printed } = await start(under, command);
     await printed("up");
@@ -156,7 +159,7 @@ function testStop(claim: Claim): void {
     assert.deepEqual(textsOf(lines, "stdout"), ["up", "leaving"]);
   });
 
-  claim("ends a program that does not leave, and all that it started", async (under) => {
+  claim("ends a program that does not exit, and all that it started", async (under) => {
     const stubborn = "trap '' TERM; (while :; do sleep 0.1; done) & echo $!; echo up; wait";
     const { running, lines, printed } = await start(under, stubborn);
     await printed("up");

@@ -143,7 +143,7 @@ export class WireClient implements AsyncDisposable {
   }
 
   /** Everything that arrived up to now was handled, and the engine has sent nothing since. */
-  async hearsNothing(): Promise<void> {
+  async receivesNothing(): Promise<void> {
     await this.send({ type: "ping" });
     assert.deepEqual(await this.receive(), { type: "pong" });
   }
@@ -179,7 +179,7 @@ export class WireClient implements AsyncDisposable {
       const fields = typeof each === "string" ? { id: each } : each;
       await this.send({ type: "registerfunction", ...fields });
     }
-    await this.hearsNothing();
+    await this.receivesNothing();
   }
 
   /** Says who it is. */
@@ -192,7 +192,7 @@ export class WireClient implements AsyncDisposable {
       action,
       data,
     });
-    await this.hearsNothing();
+    await this.receivesNothing();
   }
 
   /** Answers a call it was sent. */
@@ -211,7 +211,7 @@ export class WireClient implements AsyncDisposable {
   }
 
   /** The goodbye of the engine, which has to come next. */
-  async goodbye(): Promise<{ code: number; reason: string }> {
+  async closeFrame(): Promise<{ code: number; reason: string }> {
     const end = await this.#next();
     assert.ok(typeof end !== "string", `expected the end of the line, received ${end}`);
     return end ?? { code: 1006, reason: "" };

@@ -17,7 +17,7 @@ registerWorker().registerFunction(\`\${name}::whoami\`, () => ({ name, pid: proc
 `;
 
 Deno.test({
-  name: "ten workers in microVMs that start at once all become ready, and say what they hold",
+  name: "ten workers in microVMs that start at once all become ready, and report their memory",
   ignore: typeof vmHere === "string",
   fn: async () => {
     await using engine = await EngineProcess.start();

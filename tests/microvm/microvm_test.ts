@@ -14,7 +14,7 @@ function vmTest(name: string, run: () => Promise<void>): void {
   Deno.test({ name, ignore: typeof vmHere === "string", fn: run });
 }
 
-/** A text that no guest may come upon. */
+/** A text that no guest may read. */
 const SECRET = `SECRET-${crypto.randomUUID()}`;
 
 /** A project with secrets all around a worker. */
@@ -142,7 +142,7 @@ async function snapshot(folders: readonly string[]): Promise<Record<string, stri
   return found;
 }
 
-/** A server that answers what it is told first with a word, and counts who came. */
+/** A server that answers the first bytes with a word, and counts its connections. */
 function serve(word: string, hostname = "127.0.0.1") {
   const listener = Deno.listen({ hostname, port: 0 });
   let connections = 0;
@@ -169,7 +169,7 @@ function serve(word: string, hostname = "127.0.0.1") {
   return { port, count: () => connections, [Symbol.asyncDispose]: close };
 }
 
-/** Asks for what a server says, from a guest; nothing after a few seconds. */
+/** Asks a server for its word, from a guest; empty after a few seconds. */
 const ASK = `ask() {
     echo "$1 $2: $(echo hello | /busybox timeout 8 /busybox nc "$1" "$2")"
   }
@@ -245,7 +245,7 @@ vmTest("running out of memory ends that worker alone, with the reason", async ()
   await modest.running.stop(5_000);
 });
 
-vmTest("an exit, a signal, a panic and a killed machine are told apart", async () => {
+vmTest("an exit, a signal, a panic and a killed machine are distinguished", async () => {
   await using project = await VmProject.create();
   await project.addWorker("w");
   const run = async (command: string) =>
@@ -260,7 +260,7 @@ vmTest("an exit, a signal, a panic and a killed machine are told apart", async (
   assert.deepEqual([killed.code, killed.signal], [null, "SIGKILL"]);
   assert.notEqual(killed.reason, undefined);
 
-  if (!isRoot) return; // Who is not root in the guest cannot make its kernel panic.
+  if (!isRoot) return; // Only root in the guest can make its kernel panic.
   const panic = await run("echo 1 >/proc/sys/kernel/sysrq; echo c >/proc/sysrq-trigger; sleep 60");
   assert.match(panic.reason ?? "", /^kernel panic: /);
 });

@@ -1,14 +1,19 @@
 /**
  * One conversation by the rules of RFC 6455: what a client sends, and all that comes back.
  *
- * The server is an echo: a message returns as it came. A case that does not end the line is ended
+ * The server is an echo: a message returns as it came. A case that does not end the connection is ended
  * by the client with 1000, and has to be answered with 1000, so that every case also shows that
  * nothing was left over. Every frame has a mask of its own.
  *
  * @module
  */
 import assert from "node:assert/strict";
-import { bytes, type Carrier, Port, type RecordedLine } from "../contracts/connection_setup.ts";
+import {
+  bytes,
+  type Carrier,
+  Port,
+  type RecordedConnection,
+} from "../contracts/connection_setup.ts";
 import { encodeFrame, type FrameShape, OP, type RawWsClient } from "../fakes/raw_ws_client.ts";
 import { Random } from "../fakes/random.ts";
 import { PATIENCE_MS } from "../fakes/until.ts";
@@ -25,13 +30,13 @@ export interface Case {
   readonly name: string;
   /** Each is one write of its own. */
   readonly send: readonly Uint8Array[];
-  /** All that comes back before the server's goodbye, in order. */
+  /** All that comes back before the server's close frame, in order. */
   readonly back: readonly Reply[];
-  /** The code of that goodbye; `null`: it has none. Left out: the line stays open. */
+  /** The code of that close frame; `null`: it has none. Left out: the connection stays open. */
   readonly ends?: number | null;
 }
 
-/** A server that says nothing where it has to is found out by then. */
+/** A server that fails to answer is detected by then. */
 const random = new Random(6455);
 
 /** One frame with a mask that no other has. */
@@ -58,7 +63,7 @@ export function ping(content: Content = ""): Uint8Array {
   return frame(OP.ping, content);
 }
 
-/** A goodbye. */
+/** A close frame. */
 export function close(code: number, reason: Content = ""): Uint8Array {
   return frame(OP.close, joined([Uint8Array.of(code >> 8, code & 255), contentOf(reason)]));
 }
@@ -113,11 +118,11 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array {
   return all;
 }
 
-/** Has one conversation on a line of its own. */
+/** Runs one conversation on a new connection. */
 export async function play(carrier: Carrier, { send, back, ends }: Case): Promise<void> {
   await using port = new Port(carrier, { silenceMs: PATIENCE_MS });
-  const { client, line } = await port.open();
-  echoOn(line);
+  const { client, recorded } = await port.open();
+  echoOn(recorded);
 
   const sending = (async () => {
     for (const part of send) await client.write(part);
@@ -127,22 +132,22 @@ export async function play(carrier: Carrier, { send, back, ends }: Case): Promis
   await sending;
 
   const code = ends === undefined ? 1000 : ends;
-  const goodbye = code === null ? new Uint8Array() : Uint8Array.of(code >> 8, code & 255);
-  const expected = [...back, { opcode: OP.close, payload: goodbye }].map(shown);
-  // A read that ends behind a header is answered with a pong that nobody asked for.
+  const closeFrame = code === null ? new Uint8Array() : Uint8Array.of(code >> 8, code & 255);
+  const expected = [...back, { opcode: OP.close, payload: closeFrame }].map(shown);
+  // A read that ends behind a header is answered with an unsolicited pong.
   const unasked = shown(pong());
   const isSaid = (frame: string): boolean => frame !== unasked || expected.includes(unasked);
   assert.deepEqual(heard.map(shown).filter(isSaid), expected);
-  assert.equal((await line.end()).code, code ?? 1005);
+  assert.equal((await recorded.end()).code, code ?? 1005);
 }
 
 /** Sends every message back as it came. */
-export function echoOn(line: RecordedLine): void {
-  line.onText = (message) => line.connection.send(message);
-  line.onBinary = (message) => line.connection.sendBinary(message);
+export function echoOn(recorded: RecordedConnection): void {
+  recorded.onText = (message) => recorded.connection.send(message);
+  recorded.onBinary = (message) => recorded.connection.sendBinary(message);
 }
 
-/** All frames until the server has ended its half, but its pings; a goodbye keeps its code only. */
+/** All frames until the server has ended its half, but its pings; a close frame keeps its code only. */
 export async function listenToEnd(client: RawWsClient): Promise<Reply[]> {
   const heard: Reply[] = [];
   for (;;) {

@@ -1,5 +1,5 @@
 /**
- * Sections 5.5.1 and 7: how a line ends; cases 7 of the Autobahn suite.
+ * Sections 5.5.1 and 7: how a connection ends; cases 7 of the Autobahn suite.
  *
  * @module
  */
@@ -7,43 +7,43 @@ import { OP } from "../fakes/raw_ws_client.ts";
 import { type Case, close, echo, fragments, frame, hex, ping, text, together } from "./case.ts";
 
 const LARGE = "*".repeat(256 * 1_024);
-/** What a goodbye may say: the codes of the RFC, of its registry, and those for everybody. */
+/** Codes a close frame may have: those of the RFC, of its registry, and the private ranges. */
 const VALID_CODES = [
   ...[1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011],
   ...[1012, 1013, 1014, 3000, 3999, 4000, 4999],
 ];
-/** Nobody's codes, and those that never travel. */
+/** Unassigned codes, and those that must not be sent. */
 const INVALID_CODES = [0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999];
 /** Beyond what the RFC speaks of. */
 const UNKNOWN_CODES = [5000, 65_535];
 
 const ORDER_CASES: readonly Case[] = [
   {
-    name: "7.1.1 a message, then a goodbye",
+    name: "7.1.1 a message, then a close frame",
     send: [text("Hello World!"), close(1000)],
     back: [echo("Hello World!")],
     ends: 1000,
   },
   {
-    name: "7.1.2 two goodbyes: the second is not answered",
+    name: "7.1.2 two close frames: the second is not answered",
     send: together([close(1000), close(1001)]),
     back: [],
     ends: 1000,
   },
   {
-    name: "7.1.3 a ping behind the goodbye is not answered",
+    name: "7.1.3 a ping behind the close frame is not answered",
     send: together([close(1000), ping("late")]),
     back: [],
     ends: 1000,
   },
   {
-    name: "7.1.4 a text behind the goodbye is not answered",
+    name: "7.1.4 a text behind the close frame is not answered",
     send: together([close(1000), text("late")]),
     back: [],
     ends: 1000,
   },
   {
-    name: "7.1.5 a goodbye between fragments ends the message, too",
+    name: "7.1.5 a close frame between fragments ends the message, too",
     send: together([
       frame(OP.text, "fragment1", { fin: false }),
       close(1000),
@@ -53,7 +53,7 @@ const ORDER_CASES: readonly Case[] = [
     ends: 1000,
   },
   {
-    name: "7.1.6 a large message, a goodbye, and a ping",
+    name: "7.1.6 a large message, a close frame, and a ping",
     send: together([text(LARGE), close(1000), ping("late")]),
     back: [echo(LARGE)],
     ends: 1000,
@@ -65,7 +65,7 @@ const ORDER_CASES: readonly Case[] = [
     ends: 1002,
   },
   {
-    name: "section 7.1.7 noise behind the goodbye changes nothing",
+    name: "section 7.1.7 noise behind the close frame changes nothing",
     send: [together([close(4321), hex("ffffffffffffffffffffffffff00")])[0]!, hex("00ff00ff")],
     back: [],
     ends: 4321,
@@ -73,16 +73,16 @@ const ORDER_CASES: readonly Case[] = [
 ];
 
 const PAYLOAD_CASES: readonly Case[] = [
-  { name: "7.3.1 a goodbye without a code", send: [frame(OP.close)], back: [], ends: null },
+  { name: "7.3.1 a close frame without a code", send: [frame(OP.close)], back: [], ends: null },
   {
-    name: "7.3.2 a goodbye of one byte",
+    name: "7.3.2 a close frame of one byte",
     send: [frame(OP.close, hex("03"))],
     back: [],
     ends: 1002,
   },
-  { name: "7.3.3 a goodbye with a code", send: [close(1000)], back: [], ends: 1000 },
+  { name: "7.3.3 a close frame with a code", send: [close(1000)], back: [], ends: 1000 },
   {
-    name: "7.3.4 a goodbye with a code and a reason",
+    name: "7.3.4 a close frame with a code and a reason",
     send: [close(1000, "Hello World!")],
     back: [],
     ends: 1000,
@@ -118,7 +118,7 @@ const PAYLOAD_CASES: readonly Case[] = [
     ends: 1007,
   },
   {
-    name: "section 5.5.1 a goodbye in fragments",
+    name: "section 5.5.1 a close frame in fragments",
     send: fragments(OP.close, [hex("03e8"), ""]),
     back: [],
     ends: 1002,
@@ -129,7 +129,7 @@ export const CLOSE_CASES: readonly Case[] = [
   ...ORDER_CASES,
   ...PAYLOAD_CASES,
   ...VALID_CODES.map((code, i): Case => ({
-    name: `7.7.${i + 1} a goodbye with code ${code}`,
+    name: `7.7.${i + 1} a close frame with code ${code}`,
     send: [close(code)],
     back: [],
     ends: code,
@@ -139,6 +139,6 @@ export const CLOSE_CASES: readonly Case[] = [
 ];
 
 function refusedCode(number: string, code: number): Case {
-  const name = `${number} a goodbye with code ${code}, which may not be sent`;
+  const name = `${number} a close frame with code ${code}, which may not be sent`;
   return { name, send: [close(code)], back: [], ends: 1002 };
 }

@@ -110,7 +110,7 @@ const FRAGMENT_ONLY: readonly Case[] = [
     ends: 1002,
   },
   {
-    name: "section 5.4 one message in fragments behind another, texts and binaries in turn",
+    name: "section 5.4 one message in fragments behind another, texts and binaries alternating",
     send: together([
       ...fragments(OP.text, ["a", "b"]),
       ...fragments(OP.binary, ["c", "d"]),

@@ -46,7 +46,7 @@ const PING_CASES: readonly Case[] = [
     send: chopped([ping(filled(125))]),
     back: [pong(filled(125))],
   },
-  { name: "2.7 a pong that nobody asked for", send: [frame(OP.pong)], back: [] },
+  { name: "2.7 an unsolicited pong", send: [frame(OP.pong)], back: [] },
   { name: "2.8 such a pong with payload", send: [frame(OP.pong, "unasked")], back: [] },
   {
     name: "2.9 such a pong, then a ping",
@@ -82,7 +82,7 @@ const RESERVED_CASES: readonly Case[] = [
     ends: 1002,
   },
   {
-    name: "3.7 a goodbye with all reserved bits",
+    name: "3.7 a close frame with all reserved bits",
     send: [frame(OP.close, "", { reserved: 7 })],
     back: [],
     ends: 1002,
@@ -126,7 +126,7 @@ const SECTION_CASES: readonly Case[] = [
     ends: 1002,
   },
   {
-    name: "section 5.1 a goodbye without a mask",
+    name: "section 5.1 a close frame without a mask",
     send: [frame(OP.close, "", { masked: false })],
     back: [],
     ends: 1002,
@@ -149,7 +149,7 @@ const SECTION_CASES: readonly Case[] = [
     ends: 1002,
   },
   {
-    name: "section 5.5.1 a goodbye of 126 bytes",
+    name: "section 5.5.1 a close frame of 126 bytes",
     send: [close(1000, filled(124, 120))],
     back: [],
     ends: 1002,

@@ -19,7 +19,7 @@ import { randomCuts, randomStream } from "./random_stream.ts";
 
 const SEED_FIRST = Number(Deno.env.get("FUZZ_SEED") ?? 1);
 const SECONDS = Number(Deno.env.get("FUZZ_SECONDS") ?? 4);
-/** Lines that talk at the same time. */
+/** Connections that send at the same time. */
 const LINES = 8;
 const KINDS: Readonly<Record<number, string>> = {
   [OP.text]: "text",
@@ -38,10 +38,10 @@ Deno.test("random streams over sockets are answered as the model of RFC 6455 say
       const client = await port.ask();
       return () => talk(client, own, limitOf(seed));
     }));
-    port.lines.forEach(echoOn);
+    port.connections.forEach(echoOn);
 
     await Promise.all(talks.map((start) => start()));
-    await Promise.all(port.lines.map((line) => line.end()));
+    await Promise.all(port.connections.map((recorded) => recorded.end()));
 
     const mistakes = port.cuts.filter((cut) => cut.includes("could not be handled"));
     assert.deepEqual(mistakes, []);
@@ -94,7 +94,7 @@ function limitOf(seed: number): number {
   return seed % 128 < 112 ? 4_000 : 70_000;
 }
 
-/** A stream that ends with a goodbye, whatever it holds, and the verdict on it. */
+/** A stream that ends with a close frame, and the expected outcome. */
 function scriptOf(random: Random, limit: number): { stream: Uint8Array; verdict: Verdict } {
   let stream = randomStream(random);
   for (;;) {
@@ -119,8 +119,8 @@ async function talk(client: RawWsClient, seed: number, limit: number): Promise<v
   const heard = await listenToEnd(client);
   await sending;
 
-  const goodbye = heard.findIndex(({ opcode }) => opcode === OP.close);
-  assert.equal(goodbye, heard.length - 1, `seed ${seed}: a goodbye, and it is the last`);
+  const closeFrame = heard.findIndex(({ opcode }) => opcode === OP.close);
+  assert.equal(closeFrame, heard.length - 1, `seed ${seed}: a close frame, and it is the last`);
   const { payload } = heard.pop()!;
   const code = payload.length === 0 ? null : payload[0]! << 8 | payload[1]!;
   check(seed, verdict, heard.map(({ opcode, payload }) => shown(KINDS[opcode]!, payload)), code);
@@ -133,7 +133,7 @@ function check(
   end: number | null | undefined,
 ): void {
   const expected = replies.map(({ kind, payload }) => shown(kind, payload));
-  // A server may send a pong that nobody asked for.
+  // A server may send an unsolicited pong.
   const isSaid = (text: string): boolean => text !== shown("pong", new Uint8Array());
   assert.deepEqual(heard.filter(isSaid), expected.filter(isSaid), `seed ${seed}`);
   assert.ok(end !== undefined && ends!.includes(end), `seed ${seed}: ended ${end}, not ${ends}`);

@@ -1,5 +1,5 @@
 /**
- * Section 4: the request that opens a line, and its answer.
+ * Section 4: the request that opens a connection, and its answer.
  *
  * @module
  */
@@ -15,9 +15,9 @@ export interface HandshakeCase {
   /** The head, without the empty line behind it. */
   readonly head: readonly string[];
   readonly status: number;
-  /** What the head of the answer has to say. */
+  /** What the head of the answer has to contain. */
   readonly answer?: RegExp;
-  /** What it may not say. */
+  /** What it must not contain. */
   readonly silent?: RegExp;
 }
 
@@ -43,7 +43,10 @@ const OPENED: readonly HandshakeCase[] = [
   opens("section 4.1 Connection in two headers", [
     ...[REQUEST, HOST, UPGRADE, "Connection: keep-alive", CONNECTION, VERSION, KEY],
   ]),
-  opens("section 4.1 blanks around values", [REQUEST, ...HEADERS.map((line) => `${line} \t `)]),
+  opens("section 4.1 blanks around values", [
+    REQUEST,
+    ...HEADERS.map((recorded) => `${recorded} \t `),
+  ]),
   opens("section 4.1 a target with a query", ["GET /?a=b%20c&d HTTP/1.1", ...HEADERS]),
   opens("section 4.1 a target with two slashes", ["GET //x HTTP/1.1", ...HEADERS]),
   opens("section 4.1 an absolute target", ["GET http://localhost/ HTTP/1.1", ...HEADERS]),
@@ -66,8 +69,14 @@ const OPENED: readonly HandshakeCase[] = [
 const REFUSED: readonly HandshakeCase[] = [
   refused("section 4.1 another method", 400, ["POST / HTTP/1.1", ...HEADERS]),
   refused("section 4.1 HTTP/1.0", 400, ["GET / HTTP/1.0", ...HEADERS]),
-  refused("section 4.1 no Host", 400, [REQUEST, ...HEADERS.filter((line) => line !== HOST)]),
-  refused("section 4.1 no Upgrade", 426, [REQUEST, ...HEADERS.filter((line) => line !== UPGRADE)]),
+  refused("section 4.1 no Host", 400, [
+    REQUEST,
+    ...HEADERS.filter((recorded) => recorded !== HOST),
+  ]),
+  refused("section 4.1 no Upgrade", 426, [
+    REQUEST,
+    ...HEADERS.filter((recorded) => recorded !== UPGRADE),
+  ]),
   refused("section 4.1 an Upgrade to something else", 426, [
     ...[REQUEST, HOST, "Upgrade: h2c", CONNECTION, VERSION, KEY],
   ]),
@@ -101,13 +110,13 @@ const REFUSED: readonly HandshakeCase[] = [
     ...refused("section 4.4 no version", 426, [REQUEST, HOST, UPGRADE, CONNECTION, KEY]),
     answer: /\r\nsec-websocket-version: 13(\r\n|$)/i,
   },
-  refused("section 4.2.1 a header that goes on in the next line", 400, [
+  refused("section 4.2.1 a header that goes on in the next connection", 400, [
     ...[REQUEST, ...HEADERS, "X-Folded: a", " b"],
   ]),
   refused("section 4.2.1 a header without a name", 400, [REQUEST, ...HEADERS, ": nothing"]),
   refused("section 4.2.1 a blank before the colon", 400, [REQUEST, ...HEADERS, "X-Odd : 1"]),
   refused("section 4.2.1 a zero in a header", 400, [REQUEST, ...HEADERS, "X-Odd: \0"]),
-  refused("section 4.2.1 a line that is no request", 400, ["GET /", ...HEADERS]),
+  refused("section 4.2.1 a connection that is no request", 400, ["GET /", ...HEADERS]),
   refused("section 4.2.1 a target with a blank", 400, ["GET / x HTTP/1.1", ...HEADERS]),
   refused("section 4.2.1 a target that is no path", 400, ["GET nowhere HTTP/1.1", ...HEADERS]),
   refused("section 4.2.1 HTTP/2", 400, ["PRI * HTTP/2.0", ...HEADERS]),
@@ -118,12 +127,12 @@ const REFUSED: readonly HandshakeCase[] = [
 
 export const HANDSHAKE_CASES: readonly HandshakeCase[] = [...OPENED, ...REFUSED];
 
-/** Sends a head, whole and byte by byte, and looks at the answer; an open line is tried. */
+/** Sends a head, whole and byte by byte, and checks the answer; an open connection is used. */
 export async function shake(carrier: Carrier, wanted: HandshakeCase): Promise<void> {
   await using port = new Port(carrier);
   const whole = bytes(`${wanted.head.join("\r\n")}\r\n\r\n`);
   const hello = text("hello");
-  // Bytes that stand right behind the head belong to the line.
+  // Bytes that stand right behind the head belong to the connection.
   const ways = [[joined([whole, hello])], [...chopped([whole], 7), hello]];
 
   for (const writes of ways) {
@@ -136,14 +145,14 @@ export async function shake(carrier: Carrier, wanted: HandshakeCase): Promise<vo
       assert.match(client.head, /\r\nconnection: close(\r\n|$)/i);
       continue;
     }
-    echoOn(port.lines.at(-1)!);
+    echoOn(port.connections.at(-1)!);
     await client.write(text("again"));
     await client.write(close(1000));
     const heard = await listenToEnd(client); // The first text may have come before the echo.
     assert.deepEqual(heard.slice(-2).map(({ opcode }) => opcode), [OP.text, OP.close]);
-    assert.deepEqual(port.lines.at(-1)!.texts, ["hello", "again"]);
+    assert.deepEqual(port.connections.at(-1)!.texts, ["hello", "again"]);
   }
-  assert.equal(port.lines.length, wanted.status === 101 ? ways.length : 0);
+  assert.equal(port.connections.length, wanted.status === 101 ? ways.length : 0);
 }
 
 function opens(name: string, head: readonly string[]): HandshakeCase {

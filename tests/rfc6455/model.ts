@@ -17,7 +17,7 @@ export interface ModelReply {
 /** The verdict on a stream. */
 export interface Verdict {
   readonly replies: readonly ModelReply[];
-  /** Codes of which one is in the server's goodbye, `null` for none; left out: it is open. */
+  /** Codes of which one is in the server's close frame, `null` for none; left out: it is open. */
   readonly ends?: readonly (number | null)[];
   /** Bytes until the frame that has begun is whole, or its header is; 0 between frames. */
   readonly missing: number;
@@ -44,7 +44,7 @@ export function judge(stream: Uint8Array, maxMessageBytes: number): Verdict {
     if ("ends" in found) return { replies, ends: found.ends, missing: 0 };
     const { fin, opcode, payload, size } = found;
     at += size;
-    if (opcode === 8) return { replies, ends: goodbye(payload), missing: 0 };
+    if (opcode === 8) return { replies, ends: closeFrame(payload), missing: 0 };
     if (opcode === 9) replies.push({ kind: "pong", payload });
     if (opcode >= 8) continue;
     const whole: Message = message
@@ -91,8 +91,8 @@ function frameAt(
   return { fin, opcode, payload, size };
 }
 
-/** Codes of the answer to a goodbye. Section 7.4, and the registry of 11.7. */
-function goodbye(payload: Uint8Array): (number | null)[] {
+/** Codes of the answer to a close frame. Section 7.4, and the registry of 11.7. */
+function closeFrame(payload: Uint8Array): (number | null)[] {
   if (payload.length === 0) return [null];
   if (payload.length === 1) return [1002];
   const code = payload[0]! * 256 + payload[1]!;

@@ -61,7 +61,7 @@ function anything(random: Random): Uint8Array[] {
     case 6:
       return [frame(random, random.pick([OP.ping, OP.pong]), noise(random).subarray(0, 125))];
     default:
-      return random.once(4) ? [goodbye(random, random.pick(CODES))] : [];
+      return random.once(4) ? [closeFrame(random, random.pick(CODES))] : [];
   }
 }
 
@@ -100,7 +100,7 @@ function ruleBreaker(random: Random): Uint8Array {
       return frame(random, OP.text, joined(parts), { fin: !random.once(3) });
     }
     case 7:
-      return goodbye(random, random.pick(BAD_CODES));
+      return closeFrame(random, random.pick(BAD_CODES));
     default: {
       const claims = BigInt(random.pick([4_001, 65_536, 70_001, 2 ** 31, 2 ** 40])) <<
         BigInt(random.pick([0, 0, 20]));
@@ -133,7 +133,7 @@ function damaged(stream: Uint8Array, random: Random): Uint8Array {
   return Uint8Array.from(bytes);
 }
 
-function goodbye(random: Random, code: number): Uint8Array {
+function closeFrame(random: Random, code: number): Uint8Array {
   const reason = random.once(2) ? text(random).subarray(0, 123) : new Uint8Array();
   return frame(random, OP.close, joined([Uint8Array.of(code >> 8, code & 255), reason]));
 }

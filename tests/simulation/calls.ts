@@ -1,9 +1,9 @@
 /**
- * What may happen to calls, as somebody knows it who sees all lines but not the engine.
+ * The model of calls: which outcomes are allowed, derived from the steps alone, without the engine.
  *
- * Holds promises 1, 2, 3, 7, 8 and 9: each message towards a line is explained by what happened
- * before, or the simulation fails. A call that nobody can run now is held exactly when somebody is
- * expected to, starts when somebody can, in its turn, and ends in time.
+ * Holds promises 1, 2, 3, 7, 8 and 9: each message towards a connection is explained by what happened
+ * before, or the simulation fails. A call without a ready worker is parked exactly when a worker is
+ * expected for it, starts in order when one registers, and ends in time.
  *
  * @module
  */
@@ -16,32 +16,32 @@ import type {
   InvokeFunction,
 } from "../../sdk/typescript/wire/protocol.ts";
 import type { FakeClock } from "../fakes/fake_clock.ts";
-import { markOf, oddValue, SIM_TIMEOUT_MS, type SimLine, type SimWorld, written } from "./world.ts";
+import { markOf, oddValue, SIM_TIMEOUT_MS, type SimPeer, type SimWorld, written } from "./world.ts";
 import { SIM_TRACEPARENTS, type SimTraces } from "./traces.ts";
 
 /** Calls that one worker of the simulation may have unanswered. */
 export const SIM_CALLS_MAX = 3;
 
-/** One call, from before it was made. */
+/** A call, created before it is sent. */
 export interface SimCall {
   readonly mark: string;
-  readonly caller: SimLine;
-  /** The caller's id; `undefined`: it does not wait. */
+  readonly caller: SimPeer;
+  /** The caller's id; `undefined` for a void call. */
   readonly id: string | undefined;
   readonly target: string;
-  /** Its own time-out; `undefined`: the engine's holds. */
+  /** Its own timeout; `undefined`: the engine's applies. */
   readonly timeout_ms: number | undefined;
-  /** What its caller said of its trace. */
+  /** The trace context that its caller sent. */
   readonly traceparent: string | undefined;
   readonly baggage: string | undefined;
   readonly madeAt: number;
   readonly endsAt: number;
-  /** Waits for somebody to run it. */
+  /** Parked until a worker can run it. */
   isHeld: boolean;
-  /** Who was asked to run it, and under which id. */
-  callee: SimLine | undefined;
+  /** The callee, and the id of the call there. */
+  callee: SimPeer | undefined;
   engineId: string | undefined;
-  /** What its callee said before it ended. */
+  /** The result that its callee sent before the connection ended. */
   said: string | undefined;
   isCancelled: boolean;
   isBroken: boolean;
@@ -50,23 +50,23 @@ export interface SimCall {
   progressHeard: number;
 }
 
-/** What calls depend on. */
+/** The state of the world that calls depend on. */
 export interface SimOffers {
-  /** Who offers a function now, the newest last. */
-  replicas(target: string): readonly SimLine[];
-  /** Whether somebody is expected to offer it. */
+  /** Peers that offer a function now, the newest last. */
+  replicas(target: string): readonly SimPeer[];
+  /** Whether a worker that offers it is expected back. */
   isExpected(target: string): boolean;
 }
 
-/** What a line asks for. */
+/** A call that a peer makes. */
 export interface SimRequest {
-  readonly caller: SimLine;
-  /** The caller's id; `undefined`: it does not wait. */
+  readonly caller: SimPeer;
+  /** The caller's id; `undefined` for a void call. */
   readonly id: string | undefined;
   readonly target: string;
-  /** Its own time-out; `undefined`: the engine's holds. */
+  /** Its own timeout; `undefined`: the engine's applies. */
   readonly timeout_ms: number | undefined;
-  /** What its caller says of its trace. */
+  /** The trace context that its caller sends. */
   readonly traceparent: string | undefined;
   readonly baggage: string | undefined;
 }
@@ -80,7 +80,7 @@ export class SimCalls {
   readonly #traces: SimTraces;
   #marks = 0;
 
-  /** Makes one; calls that name no time-out have `timeoutMs`. */
+  /** Calls without a timeout of their own have `timeoutMs`. */
   constructor(clock: FakeClock, offers: SimOffers, timeoutMs: number, traces: SimTraces) {
     this.#traces = traces;
     this.#clock = clock;
@@ -88,14 +88,14 @@ export class SimCalls {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Calls that run, as far as one can know. */
+  /** Calls that run, as far as the model knows. */
   open(): SimCall[] {
     return [...this.all.values()].filter((call) => call.isOpen);
   }
 
-  /** What a worker has not answered. */
-  runningAt(line: SimLine): SimCall[] {
-    return this.open().filter((call) => call.callee === line);
+  /** The calls that a worker has not answered. */
+  runningAt(peer: SimPeer): SimCall[] {
+    return this.open().filter((call) => call.callee === peer);
   }
 
   /** A call is about to be made. */
@@ -122,15 +122,15 @@ export class SimCalls {
     return call;
   }
 
-  /** A line is about to end: nobody waits for its calls, and it answers none. */
-  forget(line: SimLine): void {
+  /** A connection is about to end: its calls have no caller any more, and it answers none. */
+  forget(peer: SimPeer): void {
     for (const call of this.open()) {
-      const isVoidThere = call.callee === line && call.id === undefined;
-      if ((call.caller === line && call.id !== undefined) || isVoidThere) call.isOpen = false;
+      const isVoidThere = call.callee === peer && call.id === undefined;
+      if ((call.caller === peer && call.id !== undefined) || isVoidThere) call.isOpen = false;
     }
   }
 
-  /** Time has passed: what nobody waits for is over without a word. */
+  /** Time has passed: calls without a caller end without a message. */
   passed(): void {
     for (const call of this.open()) {
       if (lastMomentOf(call) > this.#clock.now()) continue;
@@ -139,7 +139,7 @@ export class SimCalls {
     }
   }
 
-  /** Somebody has begun to offer a function: nothing waits for it any more. */
+  /** A peer has begun to offer a function: no call of it is parked any more. */
   offered(target: string): void {
     for (const call of this.#held(target)) {
       if (this.#ready(target).length === 0) continue;
@@ -149,109 +149,113 @@ export class SimCalls {
     }
   }
 
-  /** A handover is about to end: what waited in vain is over. */
+  /** A handover is about to end: calls that are still parked for it fail. */
   dropUnexpected(): void {
     for (const call of this.#held()) {
       if (call.id === undefined && !this.#offers.isExpected(call.target)) call.isOpen = false;
     }
   }
 
-  /** What is held is held for a reason. */
+  /** Each parked call has a reason to be parked. */
   check(): void {
     for (const call of this.#held()) {
       const { mark, target } = call;
       assert.equal(this.#ready(target).length, 0, `call ${mark} waits and could run`);
-      assert.ok(this.#offers.isExpected(target), `call ${mark} waits for nobody`);
+      assert.ok(this.#offers.isExpected(target), `call ${mark} is parked without a reason`);
       assert.ok(lastMomentOf(call) > this.#clock.now(), `call ${mark} waits too long`);
     }
   }
 
-  /** A worker is asked to run something. */
-  handed(line: SimLine, message: InvokeFunction, text: string): void {
+  /** A worker receives a call. */
+  handed(peer: SimPeer, message: InvokeFunction, text: string): void {
     const call = this.all.get(markOf(message.data));
-    assert.ok(call, `nobody called ${text}`);
+    assert.ok(call, `no peer called ${text}`);
     assert.equal(call.callee, undefined, `call ${call.mark} was handed out twice`);
     assert.equal(message.action, undefined, "an action was sent to a worker");
-    assert.equal(message.caller, line.builtin ? call.caller.worker_id : undefined);
+    assert.equal(message.caller, peer.builtin ? call.caller.worker_id : undefined);
     assert.ok(text.endsWith(`"data":${oddValue(call.mark)}}`), `payload changed: ${text}`);
     const left = Math.ceil(call.endsAt - this.#clock.now());
     assert.equal(message.timeout_ms, call.timeout_ms && left, "not what is left of its time");
     assert.ok(left > 0, `call ${call.mark} started after its end`);
     assert.equal(message.baggage, call.baggage);
     this.#traces.handed(call, message);
-    this.#assertChosen(line, call);
+    this.#assertChosen(peer, call);
     if (call.isHeld) this.#assertFirst(call);
     call.isHeld = false;
-    call.callee = line;
+    call.callee = peer;
     call.engineId = message.invocation_id;
     call.isOpen = true;
   }
 
-  /** A caller is told how a call ended. */
-  ended(line: SimLine, message: InvocationResult, text: string): void {
-    const call = this.#openOf(line, message.invocation_id);
-    assert.ok(call, `${line.id} does not wait for ${text}`);
+  /** A caller receives a result. */
+  ended(peer: SimPeer, message: InvocationResult, text: string): void {
+    const call = this.#openOf(peer, message.invocation_id);
+    assert.ok(call, `${peer.id} does not wait for ${text}`);
     call.isOpen = false;
-    this.#traces.ended(line, call, message);
+    this.#traces.ended(peer, call, message);
     if (!message.error) {
-      assert.equal(call.said, call.mark, `call ${call.mark} ended with what nobody asked said`);
+      assert.equal(
+        call.said,
+        call.mark,
+        `call ${call.mark} ended with the result of a peer that was not called`,
+      );
       assert.ok(text.endsWith(`"result":${oddValue(call.mark)}}`), `result changed: ${text}`);
-      assert.equal(call.progressHeard, line.wantsProgress ? call.progress : 0);
+      assert.equal(call.progressHeard, peer.wantsProgress ? call.progress : 0);
       return;
     }
     assert.ok(this.#explains(call, message.error.code), `call ${call.mark}: why ${text}`);
   }
 
-  /** A caller hears of a running call. */
-  news(line: SimLine, message: InvocationProgress): void {
-    const call = this.#openOf(line, message.invocation_id);
-    assert.ok(call && line.wantsProgress, `${line.id} does not want ${message.invocation_id}`);
+  /** A caller receives progress of a running call. */
+  news(peer: SimPeer, message: InvocationProgress): void {
+    const call = this.#openOf(peer, message.invocation_id);
+    assert.ok(call && peer.wantsProgress, `${peer.id} does not want ${message.invocation_id}`);
     assert.equal(message.data, ++call.progressHeard, "news came out of order");
   }
 
-  /** A callee hears that nobody waits any more. */
-  cancelled(line: SimLine, { invocation_id, reason }: CancelInvocation): void {
+  /** A callee receives the cancellation of a call. */
+  cancelled(peer: SimPeer, { invocation_id, reason }: CancelInvocation): void {
     const call = [...this.all.values()].find(({ engineId }) => engineId === invocation_id);
-    assert.ok(call && call.callee === line && line.wantsCancel, `${line.id}: why cancel?`);
+    assert.ok(call && call.callee === peer && peer.wantsCancel, `${peer.id}: why cancel?`);
     const isLate = call.endsAt <= this.#clock.now();
     if (reason === "timeout") return assert.ok(isLate, "a call was given up before its time");
     if (reason === "caller_disconnected") return assert.ok(call.caller.isGone);
-    assert.ok(call.isCancelled, "a call was cancelled and nobody asked for it");
+    assert.ok(call.isCancelled, "a call was cancelled without a request");
   }
 
-  /** Whether a call that is about to be made has to wait until somebody can run it. */
+  /** Whether a call that is about to be made has to be parked. */
   #isHeld({ caller, target }: SimRequest): boolean {
     const isOwn = this.#mayRunOwn(caller, target) && !this.#isFull(caller);
     return this.#ready(target).length === 0 && !isOwn && this.#offers.isExpected(target);
   }
 
-  #assertChosen(line: SimLine, call: SimCall): void {
-    assert.ok(!this.#isFull(line), `${line.id} got a call beyond its bound`);
+  #assertChosen(peer: SimPeer, call: SimCall): void {
+    assert.ok(!this.#isFull(peer), `${peer.id} got a call beyond its bound`);
     const ready = this.#ready(call.target);
-    if (line.isDraining) {
-      const isOwn = line === call.caller && this.#mayRunOwn(line, call.target);
-      return assert.ok(isOwn && ready.length === 0, `${line.id} drains and got ${call.mark}`);
+    if (peer.isDraining) {
+      const isOwn = peer === call.caller && this.#mayRunOwn(peer, call.target);
+      return assert.ok(isOwn && ready.length === 0, `${peer.id} drains and got ${call.mark}`);
     }
-    assert.ok(ready.includes(line), `${line.id} does not offer ${call.target}`);
-    const load = this.runningAt(line).length;
+    assert.ok(ready.includes(peer), `${peer.id} does not offer ${call.target}`);
+    const load = this.runningAt(peer).length;
     for (const other of ready) {
       const isFreer = !this.#isFull(other) && this.runningAt(other).length < load;
-      assert.ok(!isFreer, `${line.id} got a call for which ${other.id} had more room`);
+      assert.ok(!isFreer, `${peer.id} got a call for which ${other.id} had more room`);
     }
   }
 
-  /** A held call starts in its turn; void ones before it may have been refused. */
+  /** A parked call starts in order; void calls before it may have been refused. */
   #assertFirst(call: SimCall): void {
     const [first] = this.#held(call.target).filter(({ id }) => id !== undefined);
     if (call.id !== undefined) assert.equal(first, call, `call ${call.mark} went ahead of others`);
   }
 
   #assertFull(target: string): void {
-    const isFull = this.#ready(target).every((line) => this.#isFull(line));
-    assert.ok(isFull, `a void call of ${target} was dropped though somebody had room`);
+    const isFull = this.#ready(target).every((peer) => this.#isFull(peer));
+    assert.ok(isFull, `a void call of ${target} was dropped though a worker had room`);
   }
 
-  /** Whether something that happened can end a call like this. */
+  /** Whether an event of the world explains this end of a call. */
   #explains(call: SimCall, code: string): boolean {
     const ready = this.#ready(call.target);
     switch (code) {
@@ -270,45 +274,45 @@ export class SimCalls {
             call.isHeld && call.madeAt + CALL_PARK_MS === this.#clock.now());
       case "overloaded":
         return call.callee === undefined && ready.length > 0 &&
-          ready.every((line) => this.#isFull(line));
+          ready.every((peer) => this.#isFull(peer));
       default:
         return false;
     }
   }
 
-  /** Calls that wait, for a function or for any, in the order they came. */
+  /** Parked calls, of a function or of any, in the order they came. */
   #held(target?: string): SimCall[] {
     return this.open().filter((call) =>
       call.isHeld && (target === undefined || call.target === target)
     );
   }
 
-  /** Who may get calls of a function. */
-  #ready(target: string): SimLine[] {
+  /** Peers that may receive calls of a function. */
+  #ready(target: string): SimPeer[] {
     return this.#offers.replicas(target).filter(({ isDraining }) => !isDraining);
   }
 
-  /** Whether a line that drains may run what it calls itself: it runs a call that needs it. */
-  #mayRunOwn(line: SimLine, target: string): boolean {
-    return line.isDraining && this.runningAt(line).length > 0 &&
-      this.#offers.replicas(target).includes(line);
+  /** Whether a connection that drains may run what it calls itself: it runs a call that needs it. */
+  #mayRunOwn(peer: SimPeer, target: string): boolean {
+    return peer.isDraining && this.runningAt(peer).length > 0 &&
+      this.#offers.replicas(target).includes(peer);
   }
 
-  #openOf(line: SimLine, id: string): SimCall | undefined {
-    return this.open().find((call) => call.caller === line && call.id === id);
+  #openOf(peer: SimPeer, id: string): SimCall | undefined {
+    return this.open().find((call) => call.caller === peer && call.id === id);
   }
 
-  #isFull(line: SimLine): boolean {
-    return line.isStalled || this.runningAt(line).length >= SIM_CALLS_MAX;
+  #isFull(peer: SimPeer): boolean {
+    return peer.isStalled || this.runningAt(peer).length >= SIM_CALLS_MAX;
   }
 }
 
-/** When a call ends, or stops waiting, whatever else happens. */
+/** The latest time at which a call ends, or stops being parked. */
 function lastMomentOf({ isHeld, madeAt, endsAt }: SimCall): number {
   return isHeld ? Math.min(endsAt, madeAt + CALL_PARK_MS) : endsAt;
 }
 
-/** What there is to call, with its namespace. */
+/** Functions to call, with their namespaces. */
 export const TARGETS: readonly string[] = [
   "default a",
   "default b",
@@ -317,17 +321,17 @@ export const TARGETS: readonly string[] = [
   "default engine::x",
 ];
 
-/** A line offers a function. */
-export function register(world: SimWorld, line: SimLine, target: string): void {
+/** A connection offers a function. */
+export function register(world: SimWorld, peer: SimPeer, target: string): void {
   const [namespace, id] = target.split(" ") as [string, string];
-  world.offer(line, target);
+  world.offer(peer, target);
   const fields: [string, string][] = [["type", '"registerfunction"'], ["id", JSON.stringify(id)]];
   if (namespace !== "default") fields.push(["namespace", JSON.stringify(namespace)]);
-  line.say(written(world.random, fields));
+  peer.say(written(world.random, fields));
   world.calls.offered(target);
 }
 
-function callOf(world: SimWorld, line: SimLine, id: string | undefined, isVoid: boolean): void {
+function callOf(world: SimWorld, peer: SimPeer, id: string | undefined, isVoid: boolean): void {
   const { random } = world;
   const target = random.pick(TARGETS);
   const [namespace, function_id] = target.split(" ") as [string, string];
@@ -336,7 +340,7 @@ function callOf(world: SimWorld, line: SimLine, id: string | undefined, isVoid: 
   const traceparent = random.once(3) ? random.pick(SIM_TRACEPARENTS) : undefined;
   const baggage = random.once(4) ? "tenant=a,user=%22b%22" : undefined;
   const trace = { traceparent, baggage };
-  const made = world.calls.make({ caller: line, id: waits, target, timeout_ms, ...trace });
+  const made = world.calls.make({ caller: peer, id: waits, target, timeout_ms, ...trace });
   const fields: [string, string][] = [["type", '"invokefunction"']];
   if (id !== undefined) fields.push(["invocation_id", JSON.stringify(id)]);
   fields.push(["function_id", JSON.stringify(function_id)]);
@@ -346,26 +350,26 @@ function callOf(world: SimWorld, line: SimLine, id: string | undefined, isVoid: 
   if (traceparent !== undefined) fields.push(["traceparent", JSON.stringify(traceparent)]);
   if (baggage !== undefined) fields.push(["baggage", JSON.stringify(baggage)]);
   fields.push(["data", oddValue(made.mark)]);
-  line.say(written(random, fields));
+  peer.say(written(random, fields));
 }
 
-/** A line calls something under an id it does not use yet. */
+/** A connection calls something under an id it does not use yet. */
 export function call(world: SimWorld): void {
-  const line = world.someLine();
+  const peer = world.somePeer();
   // Few ids, so that callers share them all the time.
-  if (!line) return;
+  if (!peer) return;
   const taken = new Set(
-    world.calls.open().filter(({ caller }) => caller === line).map(({ id }) => id),
+    world.calls.open().filter(({ caller }) => caller === peer).map(({ id }) => id),
   );
   const free = ["i1", "i2", "i3", "AaAa", "BBBB", "AaBB"].filter((id) => !taken.has(id));
-  if (free.length > 0) callOf(world, line, world.random.pick(free), false);
+  if (free.length > 0) callOf(world, peer, world.random.pick(free), false);
 }
 
-/** A line calls something and does not wait. */
+/** A connection calls something and does not wait. */
 export function callVoid(world: SimWorld): void {
-  const line = world.someLine();
-  if (!line) return;
-  callOf(world, line, world.random.once(2) ? "i1" : undefined, true);
+  const peer = world.somePeer();
+  if (!peer) return;
+  callOf(world, peer, world.random.once(2) ? "i1" : undefined, true);
 }
 
 /** An id that is still open must not start a second call. */
@@ -381,10 +385,10 @@ export function callTwice(world: SimWorld): void {
   ]));
 }
 
-/** A call that somebody runs and can answer now. */
-function running(world: SimWorld): (SimCall & { callee: SimLine }) | undefined {
+/** A call that a peer runs and can answer now. */
+function running(world: SimWorld): (SimCall & { callee: SimPeer }) | undefined {
   const calls = world.calls.open().filter(({ callee }) => callee && !callee.paused);
-  return calls.length > 0 ? world.random.pick(calls) as SimCall & { callee: SimLine } : undefined;
+  return calls.length > 0 ? world.random.pick(calls) as SimCall & { callee: SimPeer } : undefined;
 }
 
 /** A result as its callee writes it. */
@@ -397,7 +401,7 @@ export function resultOf(world: SimWorld, id: string | undefined, value: string)
   ]);
 }
 
-/** Somebody answers what it was asked, perhaps more than once. */
+/** A callee answers a call, perhaps more than once. */
 export function answer(world: SimWorld): void {
   const made = running(world);
   if (!made) return;
@@ -409,8 +413,8 @@ export function answer(world: SimWorld): void {
   }
 }
 
-/** Somebody has news of what it runs. */
-export function tellNews(world: SimWorld): void {
+/** A callee sends progress of a call. */
+export function sendProgress(world: SimWorld): void {
   const made = running(world);
   if (!made) return;
   made.progress++;
@@ -421,8 +425,8 @@ export function tellNews(world: SimWorld): void {
   }));
 }
 
-/** Somebody answers in a way nobody can read. */
-export function answerBroken(world: SimWorld): void {
+/** A callee sends an invalid result. */
+export function answerInvalidly(world: SimWorld): void {
   const made = running(world);
   if (!made) return;
   made.isBroken = true;
@@ -430,36 +434,36 @@ export function answerBroken(world: SimWorld): void {
   made.callee.say(`{"type":"invocationresult","invocation_id":"${made.engineId}","result":1}`);
 }
 
-/** Somebody who was not asked answers, tells news, cancels or judges. */
-export function lie(world: SimWorld): void {
-  const line = world.someLine();
-  if (!line) return;
+/** A peer that does not run a call answers it, sends progress, cancels it or rejects a trigger. */
+export function interfere(world: SimWorld): void {
+  const peer = world.somePeer();
+  if (!peer) return;
   const calls = [...world.calls.all.values()].filter(({ callee, isOpen }) =>
-    callee !== line || !isOpen
+    callee !== peer || !isOpen
   );
   const made = calls.length > 0 ? world.random.pick(calls) : undefined;
-  if (made?.engineId) line.say(resultOf(world, made.engineId, oddValue("forged")));
+  if (made?.engineId) peer.say(resultOf(world, made.engineId, oddValue("forged")));
   if (made?.engineId) {
     const invocation_id = made.engineId;
-    line.say(JSON.stringify({ type: "invocationprogress", invocation_id, data: "forged" }));
-    line.say(JSON.stringify({ type: "cancelinvocation", invocation_id }));
+    peer.say(JSON.stringify({ type: "invocationprogress", invocation_id, data: "forged" }));
+    peer.say(JSON.stringify({ type: "cancelinvocation", invocation_id }));
   }
   for (const trigger of world.triggers.all.values()) {
-    if (world.triggers.serving(trigger.trigger_type) === line) continue;
-    // An id may outlive its trigger where equal ones of others live on: then this is no lie.
-    if (world.triggers.heldBy(line).has(trigger.id)) continue;
-    line.say(JSON.stringify({
+    if (world.triggers.serving(trigger.trigger_type) === peer) continue;
+    // An id may outlive its trigger while equal triggers of others exist: then this answer is valid.
+    if (world.triggers.heldBy(peer).has(trigger.id)) continue;
+    peer.say(JSON.stringify({
       type: "triggerregistrationresult",
       id: trigger.id,
       trigger_type: trigger.trigger_type,
       function_id: "a",
       error: { code: "no", message: "forged" },
     }));
-    if (trigger.owner !== line) line.say(`{"type":"unregistertrigger","id":"${trigger.id}"}`);
+    if (trigger.owner !== peer) peer.say(`{"type":"unregistertrigger","id":"${trigger.id}"}`);
   }
 }
 
-/** Somebody no longer waits. */
+/** A caller cancels a call. */
 export function cancel(world: SimWorld): void {
   const open = world.calls.open().filter(({ caller, id }) => id !== undefined && !caller.paused);
   if (open.length === 0) return;

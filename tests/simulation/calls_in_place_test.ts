@@ -1,6 +1,6 @@
 /**
- * Calls and results that are changed where they were read: those that lie behind them in the same
- * memory, and those of which a part came before, are what was sent.
+ * Calls and results that are rewritten in the read buffer: the frames behind them in the same
+ * memory, and those of which a part came before, arrive as sent.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import { fakeRouter, handed, results } from "../fakes/fake_router.ts";
 
 const FIELD = `,"traceparent":"00-${"a".repeat(32)}-${"b".repeat(16)}-01"`;
-/** None, one that is as long as the engine's, a shorter and a longer one. */
+/** None, a field as long as the engine's, a shorter and a longer one. */
 const FIELDS = ["", FIELD, ',"traceparent":"x"', `,"traceparent":"${"y".repeat(99)}"`];
 const MESSAGES = 24;
 
@@ -32,7 +32,7 @@ function framesOf(messages: readonly string[], each: number): number[] {
   return bytes;
 }
 
-/** Reads bytes as a raw line does, so many at a time. */
+/** Reads bytes as a raw connection does, so many at a time. */
 function say(events: ConnectionEvents, bytes: readonly number[], atOnce: number): void {
   const fail = (): void => assert.fail("only text is sent");
   const text = (memory: Uint8Array, start: number, end: number, isPlain: boolean): void =>

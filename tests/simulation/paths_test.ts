@@ -2,14 +2,14 @@
  * The two ways through the core: a frame that is passed on unparsed has the same consequences as
  * one that is parsed.
  *
- * A space before a frame makes it take the long way, whatever it says. So each frame is said
- * several times, to engines that are alike: as bytes, wherever in memory they lie and whatever is
- * known of them, as a text, and behind a space. What all lines are sent is compared, with what is
- * recorded, reported and counted against the bound of bytes. Left out: text that is no JSON but
- * starts like a call, which only its receiver can find out.
+ * A space before a frame makes the core parse it. So each frame is sent
+ * several times, to equal engines: as bytes, at any place in memory and whatever is
+ * known of them, as a text, and after a space. The messages to all connections are compared, and what is
+ * recorded, reported and counted against the bound of bytes. Excluded: text that is not JSON but
+ * starts like a call, which only its receiver detects.
  *
  * Seeds count up from `PATHS_SEED` (default 1) for `PATHS_SECONDS` (default 5) in each test; a
- * failure names its seed, and `PATHS_SEED=<seed> PATHS_SECONDS=0` repeats that one alone.
+ * failure names its seed, and `PATHS_SEED=<seed> PATHS_SECONDS=0` repeats it.
  *
  * @module
  */
@@ -37,7 +37,7 @@ import { readVectors } from "../fakes/source_tree.ts";
 
 const SEED_FIRST = Number(Deno.env.get("PATHS_SEED") ?? 1);
 const SECONDS = Number(Deno.env.get("PATHS_SECONDS") ?? 5);
-/** The id in all vectors; stands for the id of a call that runs. */
+/** The id in all vectors; replaced by the id of a running call. */
 const ID = "0f6f2d0a-7d0e-4b1e-9f0a-2f1b6f4f9c01";
 const OFFERED = ["math::add", "sveg::größe", 'math::"add"', "b", "f"];
 const ELSEWHERE = ["math::add", "b"];
@@ -47,10 +47,10 @@ const NAMES = {
     ...["7d0e4b1e-9f0a-4f1b-8f4f-0123456789ab", "0f6f2d0a-7d0e-4b1e-9f0a-2f1b6f4f9c02"],
     ...["i".repeat(128), "i".repeat(129), "é".repeat(64), "é".repeat(65), 'say "hi"'],
   ],
-  functions: [...OFFERED, "state::get", "checked", "nobody::x", "東".repeat(42), "x".repeat(128)],
+  functions: [...OFFERED, "state::get", "checked", "unknown::x", "東".repeat(42), "x".repeat(128)],
 };
 
-/** Who says a frame. */
+/** The sender of a frame. */
 const ROLES = [
   "worker",
   "caller",
@@ -59,10 +59,10 @@ const ROLES = [
 ] as const;
 type Role = typeof ROLES[number];
 
-/** How it is said; the last one takes the long way. */
+/** The forms of a frame; the last one is parsed. */
 type Way = "text" | "bytes that are plain" | "bytes that may be anything" | "behind a space";
 
-/** What an engine is like, and what is said to it by whom. */
+/** The state of an engine, the frame and its sender. */
 interface Trial {
   readonly frame: string;
   readonly role: Role;
@@ -71,7 +71,7 @@ interface Trial {
   readonly seed: number;
 }
 
-/** The call that runs when a frame is said. */
+/** The call that runs when a frame is sent. */
 const RUNNING = { function_id: "b", data: 1 };
 const RUNNING_BYTES = bytesOf('","function_id":"b","data":1}').length;
 
@@ -84,7 +84,7 @@ function recorderOf(clock: FakeClock, isTracing: boolean): CallRecorder {
   return recorder;
 }
 
-/** What all lines are sent, and what is recorded, when a worker or a caller says something. */
+/** All messages to connections, and what is recorded, after one frame. */
 function consequences({ frame, role, isTracing, maxBytes, seed }: Trial, way: Way) {
   let recorder!: CallRecorder;
   const settings = { max_inflight_bytes_per_worker: maxBytes };
@@ -104,19 +104,19 @@ function consequences({ frame, role, isTracing, maxBytes, seed }: Trial, way: Wa
   if (role === "caller of an engine that stops") engine.router.drain();
   const said = frame.replaceAll(ID, role === "worker" ? running!.invocation_id : ID);
   say(role === "worker" ? worker : caller, said, way, seed);
-  const lines = [worker, builtin, caller];
+  const peers = [worker, builtin, caller];
   if (role === "caller of what is being restarted") {
     engine.clock.tick(100);
-    lines.push(offering(engine));
+    peers.push(offering(engine));
   }
-  const sent = lines.map(({ connection }) => connection.takeTexts());
+  const sent = peers.map(({ connection }) => connection.takeTexts());
   engine.clock.tick(1_000_000);
-  const later = lines.map(({ connection }) => connection.takeTexts());
+  const later = peers.map(({ connection }) => connection.takeTexts());
   const { spans } = recorder.ended(0, 100);
   return { sent, later, running: engine.router.runningCalls, spans, events: engine.events };
 }
 
-/** Says a frame; what lies beside it in memory neither plays a part nor is touched. */
+/** Sends a frame; the memory beside it neither matters nor changes. */
 function say({ events }: FakeWorker, frame: string, way: Way, seed: number): void {
   if (way === "text") return events.text(frame);
   if (way === "behind a space") return events.text(` ${frame}`);
@@ -135,7 +135,7 @@ function say({ events }: FakeWorker, frame: string, way: Way, seed: number): voi
 
 type Consequences = ReturnType<typeof consequences>;
 
-/** As far as it is the same whether a frame was parsed: values, not how they are written. */
+/** Normalizes messages: values are compared, not how they are written. */
 function meaning({ sent, later, running, spans, events }: Consequences, frame: string): unknown {
   const isWhole = isJson(frame);
   const read = (texts: string[]) => texts.map((text) => messageIn(text, isWhole));
@@ -144,12 +144,12 @@ function meaning({ sent, later, running, spans, events }: Consequences, frame: s
     later: later.map(read),
     running,
     spans: spans.map((span) => comparable(span, frame, isWhole)),
-    // Where JSON breaks is told by position.
+    // Messages of JSON errors contain the position.
     events: isWhole ? events : events.map(({ type }) => type),
   };
 }
 
-/** A message as it is read, and the text of what it carries. */
+/** A parsed message, and the text of its payload. */
 function messageIn(text: string, isWhole: boolean): unknown {
   const message = decodeEngineMessage(text);
   const payload = message.type === "invocationresult" ? "result" : "data";
@@ -160,16 +160,16 @@ function messageIn(text: string, isWhole: boolean): unknown {
 
 function comparable(span: CallSpan, frame: string, isWhole: boolean): unknown {
   const without: Partial<Record<keyof CallSpan, null>> = isWhole ? {} : { error_message: null };
-  // Of a payload that is said twice, either may be kept.
+  // Of a repeated payload, either may be recorded.
   if (/"data".*"data"/s.test(frame)) without.request = without.request_chars = null;
   if (/"result".*"result"/s.test(frame)) without.response = without.response_chars = null;
-  // What is too long to be kept is counted up to the brace that ends the frame.
+  // A payload too long to be recorded is counted up to the brace that ends the frame.
   if (span.request === null && !endsWithValue(frame)) without.request_chars = null;
   if (span.response === null && !endsWithValue(frame)) without.response_chars = null;
   return { ...span, ...without };
 }
 
-/** Whether a frame's value stands last, with no white space around it. */
+/** Whether a frame's payload is last, with no white space around it. */
 function endsWithValue(frame: string): boolean {
   if (!isJson(frame) || !frame.trim().startsWith("{")) return false;
   const value = fieldText(frame, "data") ?? fieldText(frame, "result");
@@ -177,7 +177,7 @@ function endsWithValue(frame: string): boolean {
     frame.endsWith(`${value}}`);
 }
 
-/** A worker that offers all there is. */
+/** A worker that offers all functions. */
 function offering(engine: FakeRouter): FakeWorker {
   const worker = engine.open();
   announce(worker);
@@ -188,7 +188,7 @@ function offering(engine: FakeRouter): FakeWorker {
   return worker;
 }
 
-/** Whether a frame takes the short way. */
+/** Whether a frame is passed on unparsed. */
 function isShort(frame: string): boolean {
   const memory = bytesOf(frame);
   return new Envelope().read(memory, 0, memory.length, false);
@@ -203,7 +203,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Says a frame in all ways; `false` when it is none that can be compared. */
+/** Sends a frame in all forms; `false` when the outcomes cannot be compared. */
 function compare(trial: Trial): boolean {
   const { frame, role, seed } = trial;
   const isPassedOn = isShort(frame);
@@ -211,7 +211,7 @@ function compare(trial: Trial): boolean {
   const text = consequences(trial, "text");
   const of = `seed ${seed}, ${role}: ${frame}`;
   const ways: Way[] = ["bytes that are plain", "bytes that may be anything"];
-  // What is parsed in either case is said as bytes once.
+  // A frame that is always parsed is sent as bytes once.
   for (const way of isPassedOn ? ways : ways.slice(seed % 2).slice(0, 1)) {
     assert.deepEqual(consequences(trial, way), text, `${way}, ${of}`);
   }
@@ -220,7 +220,7 @@ function compare(trial: Trial): boolean {
   return true;
 }
 
-/** A bound that the frame's call fits in just so, or just not; in other trials, the usual one. */
+/** A bound that the frame's call just fits, or just exceeds; in other trials, the default. */
 function maxBytesFor(frame: string, random: Random): number {
   const bytes = random.once(2) ? bytesOfCall(frame) : undefined;
   return bytes === undefined ? INFLIGHT_BYTES_MAX : RUNNING_BYTES + bytes + random.below(3) - 1;
@@ -239,7 +239,7 @@ function bytesOfCall(frame: string): number | undefined {
     const isRead = envelope.read(memory, 0, memory.length, false);
     return isRead && envelope.end - envelope.idEnd !== bytes ? undefined : bytes;
   } catch {
-    return undefined; // No call, which is to be said in the same way, too.
+    return undefined; // Not a call; it is compared all the same.
   }
 }
 
@@ -315,7 +315,7 @@ function changedText(random: Random, frame: string): string {
   return frame.slice(0, at) + random.pick(["", frame[at]! + frame[at], other]) + rest;
 }
 
-/** Runs trials of frames by chance; how many were compared, and how many took the short way. */
+/** Runs trials of random frames; returns how many were compared and how many were not parsed. */
 function forSeeds(frameOf: (random: Random) => string): { compared: number; short: number } {
   const end = performance.now() + SECONDS * 1_000;
   let [compared, short] = [0, 0];
@@ -331,7 +331,7 @@ function forSeeds(frameOf: (random: Random) => string): { compared: number; shor
   return { compared, short };
 }
 
-/** So many of those that were compared have to be worth it, unless one is repeated alone. */
+/** Enough of the compared frames must have been passed on unparsed, unless one is repeated alone. */
 function assertEnough(
   { compared, short }: { compared: number; short: number },
   part: number,
@@ -357,7 +357,7 @@ Deno.test("both paths: the vectors, changed by chance", () => {
   assertEnough(counts, 1 / 25);
 });
 
-Deno.test("both paths: keys in every order, white space, escapes, names said twice or late", () => {
+Deno.test("both paths: keys in every order, white space, escapes, repeated and trailing names", () => {
   const counts = forSeeds((random) => {
     const frame = randomFrame(random, NAMES);
     assert.ok(isJson(frame), frame);

@@ -1,15 +1,15 @@
 /**
- * Calls and results as anybody may write them: in any order of keys, with white space and escapes
- * wherever JSON allows them, with names said twice or behind the payload, and with values that do
+ * Calls and results as any SDK may write them: in any order of keys, with white space and escapes
+ * wherever JSON allows them, with repeated names or names behind the payload, and with values that do
  * not fit.
  *
- * Every frame is JSON and says `type` once. About half of them are in canonical order.
+ * Every frame is JSON with `type` once. About half of them are in canonical order.
  *
  * @module
  */
 import type { Random } from "../fakes/random.ts";
 
-/** What frames may name. */
+/** Ids that frames may contain. */
 export interface FrameNames {
   /** Ids of calls, as texts. */
   readonly ids: readonly string[];
@@ -51,7 +51,7 @@ const ERRORS = [
   ...['{"code":"c","message":"m"}', '{"code":"c","message":"größe","details":{"n": 1}}'],
   ...['"boom"', "null", "5", '{"code":5}', '{"code":"c","message":"m","retryable":true, "x":[ ]}'],
 ];
-/** What a second field of a name may say, or one that nobody expects. */
+/** Values of repeated and unknown fields. */
 const STRAYS: readonly Field[] = [
   ["action", '{"type":"void"}'],
   ["type", '"registrationrejected"'],
@@ -89,7 +89,7 @@ export function randomFrame(random: Random, names: FrameNames): string {
   return `${space()}{${written.join(",")}}${space()}`;
 }
 
-/** A JSON value of at most so many levels, as somebody wrote it. */
+/** The text of a JSON value of at most so many levels. */
 export function randomValue(random: Random, depth: number): string {
   const kind = random.below(depth > 0 ? 8 : 5);
   if (kind === 0) return random.pick(["null", "true", "false", "1", "[]", "{ }"]);
@@ -135,7 +135,7 @@ function addTrace(random: Random, fields: Field[]): void {
   if (random.once(5)) fields.push(["baggage", random.pick(BAGGAGES)]);
 }
 
-/** Mostly small; now and then so deep or so long that it is searched in another way. */
+/** Mostly small; now and then so deep or so long that another search is used. */
 function payload(random: Random): string {
   if (random.once(30)) return "[".repeat(300) + randomValue(random, 1) + "]".repeat(300);
   if (!random.once(10)) return randomValue(random, 3);
@@ -148,7 +148,7 @@ function timeoutText(random: Random): string {
   return random.once(3) ? random.pick(TIMEOUTS) : `${1 + random.below(100_000)}`;
 }
 
-/** Rarely something else than a text. */
+/** Rarely not a string. */
 function idText(random: Random, ids: readonly string[]): string {
   return random.once(40)
     ? random.pick(["5", "null", '""', "[]"])

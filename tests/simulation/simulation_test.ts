@@ -1,8 +1,8 @@
 /**
- * The router's promises, in thousands of random lives.
+ * The router's promises, in thousands of random runs.
  *
- * A failing life names its seed: `SEED=7 deno test -A tests/simulation/simulation_test.ts` lives it again,
- * `SEEDS=100000` lives more. What must hold stands in `fakes/sim_*.ts`.
+ * A failing run names its seed: `SEED=7 deno test -A tests/simulation/simulation_test.ts` repeats it,
+ * `SEEDS=100000` runs more. What must hold is in the other files of this folder.
  *
  * @module
  */
@@ -32,7 +32,7 @@ function live(seed: number): void {
   world.clock.tick(10 * SIM_TIMEOUT_MS);
   world.calls.passed();
   assert.deepEqual(world.calls.open(), [], "a call has no end");
-  for (const line of [...world.lines]) leave(world, line);
+  for (const peer of [...world.peers]) leave(world, peer);
   world.check();
   for (const handover of [...world.handovers.open]) endHandover(world, handover);
   world.check();
@@ -45,7 +45,7 @@ function live(seed: number): void {
 const chosen = Deno.env.get("SEED");
 const seeds = chosen === undefined ? Number(Deno.env.get("SEEDS") ?? 2_000) : 1;
 
-Deno.test(`the router keeps its promises in ${seeds} random lives`, () => {
+Deno.test(`the router keeps its promises in ${seeds} random runs`, () => {
   for (let i = 0; i < seeds; i++) {
     const seed = Number(chosen ?? 0) + i;
     try {

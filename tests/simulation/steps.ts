@@ -1,7 +1,7 @@
 /**
- * What lines do in the simulation, and everything that can happen.
+ * The steps of the simulation: everything that peers, time and the engine's owner can do.
  *
- * Each step tells the world first, then the engine.
+ * Each step updates the model of the world first, then the engine.
  *
  * @module
  */
@@ -9,39 +9,39 @@ import assert from "node:assert/strict";
 import { SEND_AHEAD_BYTES } from "../../engine/ports/connection.ts";
 import {
   answer,
-  answerBroken,
+  answerInvalidly,
   call,
   callTwice,
   callVoid,
   cancel,
-  lie,
+  interfere,
   register,
   resultOf,
+  sendProgress,
   TARGETS,
-  tellNews,
 } from "./calls.ts";
-import { comeBackLate, depart, endSome, relieve, retake, succeed } from "./handovers.ts";
-import { oddValue, SIM_TIMEOUT_MS, type SimLine, type SimWorld, written } from "./world.ts";
+import { comeBackLate, depart, drainSome, endSome, retake, succeed } from "./handovers.ts";
+import { oddValue, SIM_TIMEOUT_MS, type SimPeer, type SimWorld, written } from "./world.ts";
 import { addTrigger, provide, refuseTrigger, removeTrigger, withdraw } from "./triggers.ts";
 
 const LINES_MAX = 6;
 
-/** What can happen, and how often compared to the rest. */
+/** The steps, each with its relative frequency. */
 const ACTIONS: readonly (readonly [weight: number, (world: SimWorld) => void])[] = [
   [4, arrive],
-  [2, arriveOwn],
+  [2, arriveBuiltin],
   [6, offer],
-  [2, retract],
+  [2, unregister],
   [20, call],
   [4, callVoid],
   [2, callTwice],
   [16, answer],
-  [4, tellNews],
-  [3, answerBroken],
-  [6, lie],
+  [4, sendProgress],
+  [3, answerInvalidly],
+  [6, interfere],
   [3, cancel],
   [3, stall],
-  [4, drain],
+  [4, resumeReading],
   [6, addTrigger],
   [2, removeTrigger],
   [3, provide],
@@ -50,10 +50,10 @@ const ACTIONS: readonly (readonly [weight: number, (world: SimWorld) => void])[]
   [2, vanish],
   [2, comeBack],
   [2, comeBackWithWrongToken],
-  [3, haunt],
-  [2, speakRubbish],
+  [3, sendAfterClose],
+  [2, sendGarbage],
   [5, wait],
-  [4, relieve],
+  [4, drainSome],
   [4, depart],
   [2, endSome],
   [2, comeBackLate],
@@ -67,78 +67,78 @@ export const STEPS: readonly ((world: SimWorld) => void)[] = ACTIONS.flatMap(([w
 );
 
 function arrive(world: SimWorld): void {
-  if (world.lines.length >= LINES_MAX) return;
-  const line = world.arrive(false);
+  if (world.peers.length >= LINES_MAX) return;
+  const peer = world.arrive(false);
   if (world.random.once(4)) return;
   const capabilities = ["cancel", "progress"].filter(() => world.random.once(2));
-  line.wantsCancel = capabilities.includes("cancel");
-  line.wantsProgress = capabilities.includes("progress");
+  peer.wantsCancel = capabilities.includes("cancel");
+  peer.wantsProgress = capabilities.includes("progress");
   const data = JSON.stringify({ name: "same-name", capabilities });
-  line.say(written(world.random, [
+  peer.say(written(world.random, [
     ["type", '"invokefunction"'],
     ["function_id", '"engine::workers::register"'],
     ["data", data],
   ]));
 }
 
-function arriveOwn(world: SimWorld): void {
-  if (world.lines.length >= LINES_MAX || world.lines.some(({ builtin }) => builtin)) return;
-  const line = world.arrive(true);
-  for (const target of ["default state::get", "default engine::x"]) register(world, line, target);
+function arriveBuiltin(world: SimWorld): void {
+  if (world.peers.length >= LINES_MAX || world.peers.some(({ builtin }) => builtin)) return;
+  const peer = world.arrive(true);
+  for (const target of ["default state::get", "default engine::x"]) register(world, peer, target);
 }
 
 function offer(world: SimWorld): void {
-  const line = world.someLine();
-  if (line) register(world, line, world.random.pick(TARGETS));
+  const peer = world.somePeer();
+  if (peer) register(world, peer, world.random.pick(TARGETS));
 }
 
-function retract(world: SimWorld): void {
-  const line = world.someLine();
-  if (!line) return;
+function unregister(world: SimWorld): void {
+  const peer = world.somePeer();
+  if (!peer) return;
   const target = world.random.pick(TARGETS);
   const [namespace, id] = target.split(" ");
-  world.retract(line, target);
-  line.say(JSON.stringify({ type: "unregisterfunction", id, namespace }));
+  world.unregister(peer, target);
+  peer.say(JSON.stringify({ type: "unregisterfunction", id, namespace }));
 }
 
 function stall(world: SimWorld): void {
-  const line = world.someLine();
-  if (!line) return;
-  line.isStalled = true;
-  line.queuedBytes = 2 * SEND_AHEAD_BYTES;
+  const peer = world.somePeer();
+  if (!peer) return;
+  peer.isStalled = true;
+  peer.queuedBytes = 2 * SEND_AHEAD_BYTES;
 }
 
-function drain(world: SimWorld): void {
-  const stalled = world.lines.filter(({ isStalled }) => isStalled);
+function resumeReading(world: SimWorld): void {
+  const stalled = world.peers.filter(({ isStalled }) => isStalled);
   if (stalled.length > 0) world.random.pick(stalled).drain();
 }
 
-/** A line is lost. */
-export function leave(world: SimWorld, line: SimLine): void {
-  world.bury(line);
-  line.lose();
+/** A connection is lost. */
+export function leave(world: SimWorld, peer: SimPeer): void {
+  world.bury(peer);
+  peer.lose();
 }
 
 function vanish(world: SimWorld): void {
-  if (world.lines.length > 0) leave(world, world.random.pick(world.lines));
+  if (world.peers.length > 0) leave(world, world.random.pick(world.peers));
 }
 
-/** A worker whose old line the engine still believes in comes back on a new one. */
+/** A worker reattaches on a new connection while the engine still has the old one. */
 function comeBack(world: SimWorld): void {
-  const old = world.someLine();
+  const old = world.somePeer();
   if (!old || old.builtin) return;
   const { worker_id, reattach_token } = old;
   const frame = { type: "reattach", previous_worker_id: worker_id, reattach_token };
-  const line = world.arrive(false);
-  world.handovers.follow(old, line);
+  const peer = world.arrive(false);
+  world.handovers.follow(old, peer);
   world.bury(old);
-  line.say(JSON.stringify(frame));
-  assert.ok(old.closing, "the old line is closed when its worker comes back");
+  peer.say(JSON.stringify(frame));
+  assert.ok(old.closing, "the old connection is closed when its worker comes back");
 }
 
 function comeBackWithWrongToken(world: SimWorld): void {
-  if (world.lines.length === 0 || world.lines.length >= LINES_MAX) return;
-  const { worker_id, reattach_token } = world.random.pick(world.lines);
+  if (world.peers.length === 0 || world.peers.length >= LINES_MAX) return;
+  const { worker_id, reattach_token } = world.random.pick(world.peers);
   const wrong = reattach_token.replace(/.$/, "x");
   const type = "reattach";
   const frames = [
@@ -146,13 +146,13 @@ function comeBackWithWrongToken(world: SimWorld): void {
     { type, previous_worker_id: worker_id, reattach_token: "" },
     { type, previous_worker_id: worker_id },
   ];
-  const line = world.arrive(false, JSON.stringify(world.random.pick(frames)));
+  const peer = world.arrive(false, JSON.stringify(world.random.pick(frames)));
   // No longer the first frame, so even the right token does nothing.
-  line.say(JSON.stringify({ type, previous_worker_id: worker_id, reattach_token }));
+  peer.say(JSON.stringify({ type, previous_worker_id: worker_id, reattach_token }));
 }
 
-/** A line that is over goes on talking. */
-function haunt(world: SimWorld): void {
+/** A peer sends on a closed connection. */
+function sendAfterClose(world: SimWorld): void {
   if (world.ghosts.length === 0) return;
   const ghost = world.random.pick(world.ghosts);
   ghost.paused = false;
@@ -166,9 +166,9 @@ function haunt(world: SimWorld): void {
   ghost.lose();
 }
 
-function speakRubbish(world: SimWorld): void {
-  const line = world.someLine();
-  line?.say(world.random.pick(["", "{", "[]", '{"type":"teleport"}', '{"type":"reattach"}', "\0"]));
+function sendGarbage(world: SimWorld): void {
+  const peer = world.somePeer();
+  peer?.say(world.random.pick(["", "{", "[]", '{"type":"teleport"}', '{"type":"reattach"}', "\0"]));
 }
 
 function wait(world: SimWorld): void {

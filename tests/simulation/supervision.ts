@@ -1,8 +1,8 @@
 /**
- * A world for the supervisor in which everything that can happen happens by chance: programs that
- * crash, hang, never announce themselves or leave late, preparations that fail, lines that are cut.
+ * A random world for the supervisor: programs that
+ * crash, hang, never announce themselves or exit late, preparations that fail, lost connections.
  *
- * What the supervisor may never do is checked at the moment it does it.
+ * Forbidden actions of the supervisor are detected at once.
  *
  * @module
  */
@@ -23,7 +23,7 @@ class SimProgram implements Running {
   readonly pid: number;
   readonly spec: LaunchSpec;
   isRunning = true;
-  /** Its line is there and announced. */
+  /** Its connection is there and announced. */
   isAnnounced = false;
   isAsked = false;
   readonly #world: SimSupervision;
@@ -38,8 +38,8 @@ class SimProgram implements Running {
     this.#end = resolve;
   }
 
-  get line(): string {
-    return `line-${this.pid}`;
+  get worker_id(): string {
+    return `connection-${this.pid}`;
   }
 
   get worker(): string {
@@ -62,7 +62,7 @@ class SimProgram implements Running {
   announce(): void {
     if (!this.isRunning || this.isAnnounced) return;
     this.isAnnounced = true;
-    const { line: worker_id, pid, worker: name } = this;
+    const { worker_id, pid, worker: name } = this;
     const launch_id = this.spec.env.ENGINE_LAUNCH_ID!;
     this.#world.directory.offer(worker_id, `${name}::run`);
     this.#world.supervisor.onEvent({ type: "worker_announced", worker_id, name, pid, launch_id });
@@ -71,8 +71,8 @@ class SimProgram implements Running {
   hangUp(): void {
     if (!this.isAnnounced) return;
     this.isAnnounced = false;
-    this.#world.directory.leave(this.line);
-    const { line: worker_id, worker: name } = this;
+    this.#world.directory.leave(this.worker_id);
+    const { worker_id, worker: name } = this;
     const reason = "cut";
     this.#world.supervisor.onEvent({ type: "worker_disconnected", worker_id, name, reason });
   }
@@ -94,13 +94,13 @@ export class SimSupervision implements AsyncDisposable {
   readonly listed = new Map<string, DirectoryEntry>();
   /** Whether the user wants a listed worker to run. */
   readonly desired = new Map<string, boolean>();
-  /** What the supervisor did that it may never do. */
+  /** Forbidden actions of the supervisor. */
   readonly violations: string[] = [];
-  /** From now on programs and preparations do as they are told. */
+  /** From now on programs and preparations succeed. */
   isCalm = false;
   readonly #root: string;
   readonly #watches = new Set<WorkerWatchOptions>();
-  /** Starts and preparations on their way; call one to let it go on. */
+  /** Pending starts and preparations; call one to continue it. */
   readonly #pending = new Set<() => void>();
   readonly #preparing = new Set<string>();
   #level = 0;
@@ -135,7 +135,7 @@ export class SimSupervision implements AsyncDisposable {
     return this.programs.filter((program) => program.isRunning && program.worker === name);
   }
 
-  /** Lets everything happen that needs no time. */
+  /** Runs all pending microtasks. */
   async settle(): Promise<void> {
     for (let i = 0; i < 60; i++) await Promise.resolve();
   }
@@ -151,7 +151,7 @@ export class SimSupervision implements AsyncDisposable {
     this.supervisor.apply([...this.listed.values()]);
   }
 
-  /** Takes a worker off the list. */
+  /** Removes a worker from the list. */
   remove(name: string): void {
     this.listed.delete(name);
     this.desired.delete(name);
@@ -166,14 +166,14 @@ export class SimSupervision implements AsyncDisposable {
     watch?.onChange({ paths: ["main.js"], changedAtMs });
   }
 
-  /** One of the things that are on their way goes on. */
+  /** One pending start or preparation continues. */
   proceed(): void {
     const all = [...this.#pending];
     if (all.length > 0) this.random.pick(all)();
   }
 
   /**
-   * Everything that is on its way goes on, programs announce themselves, time passes; `look` is
+   * All pending work continues, programs announce themselves, time passes; `look` is
    * called again and again.
    */
   async calmDown(look: () => Promise<void> = () => Promise.resolve()): Promise<void> {
@@ -188,7 +188,7 @@ export class SimSupervision implements AsyncDisposable {
         else program.announce();
       }
       await this.settle();
-      // Time passes when there is nothing else to wait for.
+      // Time passes when nothing else is pending.
       const isBusy = this.#pending.size > 0 ||
         this.programs.some(({ isRunning, isAnnounced }) => isRunning && !isAnnounced);
       if (isBusy) continue;
@@ -241,7 +241,7 @@ export class SimSupervision implements AsyncDisposable {
     };
   }
 
-  /** Takes no time, or until somebody lets it go on. */
+  /** Resolves at once, or when the test continues it. */
   async #moment(): Promise<void> {
     if (this.random.once(2)) return;
     await new Promise<void>((resolve) => {

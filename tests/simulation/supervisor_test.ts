@@ -65,7 +65,7 @@ function restart(world: SimSupervision, name: string): Promise<unknown> {
   return world.supervisor.restart(name, { reinstall: world.random.once(2) });
 }
 
-/** What holds of the status at any moment. */
+/** What must hold of the status at any moment. */
 async function checkClaims(world: SimSupervision): Promise<void> {
   for (const { name, replicas, state } of await world.supervisor.list()) {
     for (const replica of replicas) {
@@ -78,7 +78,7 @@ async function checkClaims(world: SimSupervision): Promise<void> {
   }
 }
 
-/** What holds when the world is at rest. */
+/** What must hold when nothing is pending. */
 async function checkRest(world: SimSupervision): Promise<void> {
   const listed = await world.supervisor.list();
   assert.deepEqual(listed.map(({ name }) => name).sort(), [...world.listed.keys()].sort());

@@ -1,5 +1,5 @@
 /**
- * What a simulated router remembers of calls, compared with what happened to them.
+ * The recorded spans of a simulated router, compared with the calls of the model.
  *
  * @module
  */
@@ -13,9 +13,9 @@ import {
 } from "../../sdk/typescript/wire/protocol.ts";
 import type { FakeClock } from "../fakes/fake_clock.ts";
 import type { SimCall } from "./calls.ts";
-import type { SimLine } from "./world.ts";
+import type { SimPeer } from "./world.ts";
 
-/** Traces that callers belong to: recorded, not recorded, and none that anybody could read. */
+/** Trace contexts of callers: recorded, not recorded, and an invalid one. */
 export const SIM_TRACEPARENTS: readonly string[] = [
   "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
   "00-4bf92f3577b34da6a3ce929d0e0e4737-00f067aa0ba902b8-00",
@@ -25,13 +25,13 @@ const UNSAMPLED = SIM_TRACEPARENTS[1];
 const VALID = SIM_TRACEPARENTS.slice(0, 2);
 const ALL = 1_000_000;
 
-/** Watches the recorder of a simulated world. */
+/** Checks the recorder of a simulated world. */
 export class SimTraces {
   readonly recorder: CallRecorder;
   readonly #isOn: boolean;
   #seen = new Set<number>();
 
-  /** Makes one that records all calls, or none. */
+  /** Records all calls, or none. */
   constructor(clock: FakeClock, isOn: boolean) {
     this.#isOn = isOn;
     this.recorder = new CallRecorder({ clock });
@@ -40,7 +40,7 @@ export class SimTraces {
     this.recorder.configure(settings);
   }
 
-  /** A call goes to somebody: its trace goes on, under a span of the engine's. */
+  /** A worker receives a call: its trace continues under a span of the engine. */
   handed({ traceparent }: SimCall, message: InvokeFunction): void {
     if (!this.#isOn) return assert.equal(message.traceparent, traceparent);
     assert.match(message.traceparent ?? "", /^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/);
@@ -53,16 +53,16 @@ export class SimTraces {
     assert.notEqual(span, wasSpan, "it got no span of its own");
   }
 
-  /** A caller is told how a call ended: so says its span. */
-  ended(line: SimLine, call: SimCall, { invocation_id, error }: InvocationResult): void {
+  /** A caller receives a result: the span has the same outcome. */
+  ended(peer: SimPeer, call: SimCall, { invocation_id, error }: InvocationResult): void {
     if (!this.#isRecorded(call)) return;
     const spans = this.recorder.find({ invocation_id, running: false }, ALL);
-    const span = spans.find(({ caller }) => caller.worker_id === line.worker_id);
+    const span = spans.find(({ caller }) => caller.worker_id === peer.worker_id);
     assert.ok(span, "a call ended without a span");
     assert.equal(span.error_code, error?.code ?? null);
   }
 
-  /** As many run as are open, and each that ended did so once. */
+  /** As many spans run as calls are open, and each span that ended did so once. */
   check(open: readonly SimCall[]): void {
     const meters = [...this.recorder.functions(), this.recorder.other];
     const inFlight = meters.reduce((sum, { in_flight }) => sum + in_flight, 0);
@@ -75,7 +75,7 @@ export class SimTraces {
     assert.equal(this.recorder.find({ running: true }, ALL).length, expected.length);
   }
 
-  /** Everything is over: of the calls that were made each to be recorded ended, once. */
+  /** At the end each call that was to be recorded has ended once. */
   over(made: Iterable<SimCall>): void {
     const { spans } = this.recorder.ended(0, ALL);
     for (const span of spans) this.#checkEnded(span);
@@ -96,6 +96,6 @@ export class SimTraces {
     assert.ok(end_ms !== null && start_ms <= end_ms);
     assert.equal(sent_ms === null, callee === null);
     assert.ok(sent_ms === null || (start_ms <= sent_ms && sent_ms <= end_ms));
-    assert.ok(callee !== null || error_code !== null, "a call ended well that nobody ran");
+    assert.ok(callee !== null || error_code !== null, "a call succeeded that no worker ran");
   }
 }

@@ -1,20 +1,20 @@
 /**
- * Who should hold which trigger, as somebody knows it who sees all lines but not the engine.
+ * The model of triggers: which provider must hold which trigger, derived from the steps alone.
  *
- * Holds promises 4 and 5 for triggers: after each step every trigger of a type that somebody
- * provides is held once, by the one who should. Triggers of a line that is over stay in here while
- * somebody is expected to register them again.
+ * Holds promises 4 and 5 for triggers: after each step every trigger of a type with a provider
+ * is held once, by the right one. Triggers of a closed connection stay in the model while
+ * their originator is expected back.
  *
  * @module
  */
 import assert from "node:assert/strict";
 import type { RegisterTrigger, UnregisterTrigger } from "../../sdk/typescript/wire/protocol.ts";
-import { type SimLine, type SimWorld, written } from "./world.ts";
+import { type SimPeer, type SimWorld, written } from "./world.ts";
 
 /** One trigger. */
 export interface SimTrigger {
   readonly id: string;
-  readonly owner: SimLine;
+  readonly owner: SimPeer;
   readonly trigger_type: string;
   /** What distinguishes it from others of the type. */
   readonly config: number;
@@ -25,23 +25,23 @@ export interface SimTrigger {
 export class SimTriggers {
   readonly all: Map<string, SimTrigger> = new Map();
   /** Providers of each type, the newest last. */
-  readonly #providers = new Map<string, SimLine[]>();
+  readonly #providers = new Map<string, SimPeer[]>();
   /** What each provider holds, by id. */
-  readonly #held = new Map<SimLine, Map<string, RegisterTrigger>>();
-  /** Ids of triggers whose lines are over, in the order of their ends. */
+  readonly #held = new Map<SimPeer, Map<string, RegisterTrigger>>();
+  /** Ids of orphaned triggers, in the order their connections ended. */
   #left: string[] = [];
-  /** A trigger is being taken over, of which its provider must not hear. */
+  /** A trigger is being taken over; its provider must receive nothing. */
   #isSilent = false;
 
-  /** Who serves a type now: the engine's own line if there is one, else the newest. */
-  serving(type: string): SimLine | undefined {
+  /** The provider that serves a type now: a built-in one if there is one, else the newest. */
+  serving(type: string): SimPeer | undefined {
     return this.#providers.get(type)?.at(-1);
   }
 
-  /** What a provider holds. */
-  heldBy(line: SimLine): Map<string, RegisterTrigger> {
-    const known = this.#held.get(line) ?? new Map();
-    this.#held.set(line, known);
+  /** The triggers that a provider holds. */
+  heldBy(peer: SimPeer): Map<string, RegisterTrigger> {
+    const known = this.#held.get(peer) ?? new Map();
+    this.#held.set(peer, known);
     return known;
   }
 
@@ -56,87 +56,87 @@ export class SimTriggers {
       before !== undefined && equals.includes(before) && !before.isRefused;
     this.#drop(trigger.id);
     this.all.set(trigger.id, trigger);
-    // Types of workers know no equal triggers: the new one stands for the one that was left.
+    // Types of workers do not join equal triggers: the new one replaces the orphaned one.
     if (!before && !isOwn && equals[0]) this.#drop(equals[0].id);
   }
 
-  /** It was registered. */
+  /** The trigger was registered. */
   added(): void {
     this.#isSilent = false;
   }
 
-  /** A line is about to say that it provides a type. */
-  provide(line: SimLine, type: string): void {
+  /** A connection is about to register a type. */
+  provide(peer: SimPeer, type: string): void {
     const providers = this.#providers.get(type) ?? [];
     const serving = providers.at(-1);
-    if (serving?.builtin && !line.builtin) return;
-    if (serving === line) this.#forgetHeld(line, type);
-    this.#providers.set(type, [...providers.filter((other) => other !== line), line]);
+    if (serving?.builtin && !peer.builtin) return;
+    if (serving === peer) this.#forgetHeld(peer, type);
+    this.#providers.set(type, [...providers.filter((other) => other !== peer), peer]);
     for (const trigger of this.all.values()) {
       if (trigger.trigger_type === type) trigger.isRefused = false;
     }
   }
 
-  /** A line is about to take a type back. */
-  withdraw(line: SimLine, type: string): void {
+  /** A connection is about to unregister a type. */
+  withdraw(peer: SimPeer, type: string): void {
     const providers = this.#providers.get(type) ?? [];
-    if (!providers.includes(line)) return;
-    const wasServing = providers.at(-1) === line;
-    if (wasServing) this.#forgetHeld(line, type);
-    this.#providers.set(type, providers.filter((other) => other !== line));
+    if (!providers.includes(peer)) return;
+    const wasServing = providers.at(-1) === peer;
+    if (wasServing) this.#forgetHeld(peer, type);
+    this.#providers.set(type, providers.filter((other) => other !== peer));
     for (const trigger of this.all.values()) {
       if (wasServing && trigger.trigger_type === type) trigger.isRefused = false;
     }
   }
 
-  /** A line is about to end; its triggers stay if it is expected back. */
-  forget(line: SimLine, isKept: boolean): void {
-    if (isKept) this.#left.push(...this.#of(line));
-    else this.end(line);
-    for (const type of this.#providers.keys()) this.withdraw(line, type);
-    this.#held.delete(line);
+  /** A connection is about to end; its triggers stay if it is expected back. */
+  forget(peer: SimPeer, isKept: boolean): void {
+    if (isKept) this.#left.push(...this.#of(peer));
+    else this.end(peer);
+    for (const type of this.#providers.keys()) this.withdraw(peer, type);
+    this.#held.delete(peer);
   }
 
-  /** The triggers of a line are about to end. */
-  end(line: SimLine): void {
-    for (const id of this.#of(line)) this.#drop(id);
+  /** The triggers of a connection are about to end. */
+  end(peer: SimPeer): void {
+    for (const id of this.#of(peer)) this.#drop(id);
   }
 
-  /** A provider is given a trigger. */
-  given(line: SimLine, message: RegisterTrigger): void {
-    assert.ok(!this.#isSilent, `${line.id} was given ${message.id}, which was taken over`);
-    const held = this.heldBy(line);
-    assert.ok(!held.has(message.id), `${line.id} was given ${message.id} twice`);
+  /** A provider receives a trigger. */
+  given(peer: SimPeer, message: RegisterTrigger): void {
+    assert.ok(!this.#isSilent, `${peer.id} was given ${message.id}, which was taken over`);
+    const held = this.heldBy(peer);
+    assert.ok(!held.has(message.id), `${peer.id} was given ${message.id} twice`);
     held.set(message.id, message);
   }
 
-  /** A provider is to end a trigger. */
-  taken(line: SimLine, { id }: UnregisterTrigger): void {
-    assert.ok(!this.#isSilent, `${line.id} is to end ${id}, which was taken over`);
-    assert.ok(this.heldBy(line).delete(id), `${line.id} is to end ${id}, which it has not`);
+  /** A provider receives the withdrawal of a trigger. */
+  taken(peer: SimPeer, { id }: UnregisterTrigger): void {
+    assert.ok(!this.#isSilent, `${peer.id} is to end ${id}, which was taken over`);
+    assert.ok(this.heldBy(peer).delete(id), `${peer.id} is to end ${id}, which it has not`);
   }
 
-  /** Everything is as it should be. */
-  check(lines: readonly SimLine[]): void {
-    for (const line of lines) {
+  /** Each provider holds exactly the expected triggers. */
+  check(peers: readonly SimPeer[]): void {
+    for (const peer of peers) {
       const expected: string[] = [];
       for (const type of this.#providers.keys()) {
-        if (this.serving(type) === line) expected.push(...this.#expected(line, type));
+        if (this.serving(type) === peer) expected.push(...this.#expected(peer, type));
       }
-      const held = [...this.heldBy(line).values()]
-        .map((message) => nameOf(line, message.id, message.trigger_type, message.config));
-      assert.deepEqual(held.sort(), expected.sort(), `${line.id} holds the wrong triggers`);
+      const held = [...this.heldBy(peer).values()]
+        .map((message) => nameOf(peer, message.id, message.trigger_type, message.config));
+      assert.deepEqual(held.sort(), expected.sort(), `${peer.id} holds the wrong triggers`);
     }
   }
 
-  #of(line: SimLine): string[] {
-    return [...this.all.values()].filter(({ owner }) => owner === line).map(({ id }) => id);
+  #of(peer: SimPeer): string[] {
+    return [...this.all.values()].filter(({ owner }) => owner === peer).map(({ id }) => id);
   }
 
-  #expected(line: SimLine, type: string): string[] {
+  #expected(peer: SimPeer, type: string): string[] {
     const live = [...this.all.values()]
       .filter((trigger) => trigger.trigger_type === type && !trigger.isRefused);
-    return [...new Set(live.map(({ id, config }) => nameOf(line, id, type, config)))];
+    return [...new Set(live.map(({ id, config }) => nameOf(peer, id, type, config)))];
   }
 
   #drop(id: string): void {
@@ -144,23 +144,23 @@ export class SimTriggers {
     this.#left = this.#left.filter((other) => other !== id);
   }
 
-  #forgetHeld(line: SimLine, type: string): void {
-    for (const [id, { trigger_type }] of this.heldBy(line)) {
-      if (trigger_type === type) this.heldBy(line).delete(id);
+  #forgetHeld(peer: SimPeer, type: string): void {
+    for (const [id, { trigger_type }] of this.heldBy(peer)) {
+      if (trigger_type === type) this.heldBy(peer).delete(id);
     }
   }
 }
 
-/** The engine's own lines hold equal triggers once, under the id of any of them. */
-function nameOf({ builtin }: SimLine, id: string, type: string, config: unknown): string {
+/** Built-in providers hold equal triggers once, under the id of any of them. */
+function nameOf({ builtin }: SimPeer, id: string, type: string, config: unknown): string {
   return builtin ? `${type} ${config}` : `${type} ${config} ${id}`;
 }
 
 const TYPES = ["files", "mail"];
 
-/** A line registers a trigger, under a new id or one it has. */
+/** A connection registers a trigger, under a new id or one it has. */
 export function addTrigger(world: SimWorld): void {
-  const owner = world.someLine();
+  const owner = world.somePeer();
   if (!owner || world.triggers.all.size > 20) return;
   const { random, triggers } = world;
   const config = random.below(3);
@@ -170,10 +170,10 @@ export function addTrigger(world: SimWorld): void {
   registerTrigger(world, owner, id, trigger_type, config);
 }
 
-/** A line registers a trigger, unless it has an equal one. */
+/** A connection registers a trigger, unless it has an equal one. */
 export function registerTrigger(
   { random, triggers }: SimWorld,
-  owner: SimLine,
+  owner: SimPeer,
   id: string,
   trigger_type: string,
   config: number,
@@ -194,7 +194,7 @@ export function registerTrigger(
   triggers.added();
 }
 
-/** A line ends one of its triggers. */
+/** A connection unregisters one of its triggers. */
 export function removeTrigger(world: SimWorld): void {
   const all = [...world.triggers.all.values()].filter(({ owner }) =>
     !owner.paused && !owner.isGone
@@ -205,37 +205,37 @@ export function removeTrigger(world: SimWorld): void {
   owner.say(JSON.stringify({ type: "unregistertrigger", id }));
 }
 
-/** A line provides a type. */
+/** A connection provides a type. */
 export function provide(world: SimWorld): void {
-  const line = world.someLine();
-  if (!line) return;
+  const peer = world.somePeer();
+  if (!peer) return;
   const id = world.random.pick(TYPES);
-  world.triggers.provide(line, id);
-  line.say(JSON.stringify({ type: "registertriggertype", id, description: "" }));
+  world.triggers.provide(peer, id);
+  peer.say(JSON.stringify({ type: "registertriggertype", id, description: "" }));
 }
 
-/** A line no longer provides a type, perhaps one it never did. */
+/** A connection unregisters a type, perhaps one it never registered. */
 export function withdraw(world: SimWorld): void {
-  const line = world.someLine();
-  if (!line) return;
+  const peer = world.somePeer();
+  if (!peer) return;
   const id = world.random.pick(TYPES);
-  world.triggers.withdraw(line, id);
-  line.say(JSON.stringify({ type: "unregistertriggertype", id }));
+  world.triggers.withdraw(peer, id);
+  peer.say(JSON.stringify({ type: "unregistertriggertype", id }));
 }
 
-/** A provider says no to a trigger. */
+/** A provider rejects a trigger. */
 export function refuseTrigger(world: SimWorld): void {
   const all = [...world.triggers.all.values()].filter((trigger) => {
-    const line = world.triggers.serving(trigger.trigger_type);
-    return line && !line.builtin && !line.paused && !trigger.isRefused;
+    const peer = world.triggers.serving(trigger.trigger_type);
+    return peer && !peer.builtin && !peer.paused && !trigger.isRefused;
   });
   if (all.length === 0) return;
   const trigger = world.random.pick(all);
   const { id, trigger_type } = trigger;
-  const line = world.triggers.serving(trigger_type)!;
+  const peer = world.triggers.serving(trigger_type)!;
   trigger.isRefused = true;
-  world.triggers.heldBy(line).delete(id);
+  world.triggers.heldBy(peer).delete(id);
   const error = { code: "no", message: "no" };
   const type = "triggerregistrationresult";
-  line.say(JSON.stringify({ type, id, trigger_type, function_id: "a", error }));
+  peer.say(JSON.stringify({ type, id, trigger_type, function_id: "a", error }));
 }

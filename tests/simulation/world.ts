@@ -1,9 +1,9 @@
 /**
- * A router under a random but repeatable life.
+ * A router in a random but repeatable run.
  *
- * Workers come, offer, call, answer, lie, stall, cancel, vanish and come back; time passes. The
- * world learns of each step before the engine does, so that whatever follows can be checked on
- * the spot.
+ * Workers connect, register, call, answer, send wrong frames, stall, cancel, vanish and reattach. The
+ * model learns of each step before the engine does, so that each consequence can be checked
+ * at once.
  *
  * @module
  */
@@ -20,10 +20,10 @@ import { SimHandovers } from "./handovers.ts";
 import { SimTraces } from "./traces.ts";
 import { SimTriggers } from "./triggers.ts";
 
-/** Time-out of calls that name none: longer than any may wait to start. */
+/** Timeout of calls without one: longer than any may be parked. */
 export const SIM_TIMEOUT_MS = 8_000;
 
-/** Everything there is. */
+/** A router, its peers and the models. */
 export class SimWorld {
   readonly clock: FakeClock = new FakeClock();
   readonly random: Random;
@@ -32,17 +32,17 @@ export class SimWorld {
   readonly calls: SimCalls;
   readonly triggers: SimTriggers = new SimTriggers();
   readonly handovers: SimHandovers = new SimHandovers();
-  /** Lines that are not over. */
-  lines: SimLine[] = [];
-  /** Lines that are over; what they still say must change nothing. */
-  readonly ghosts: SimLine[] = [];
-  /** Who offers a function, the newest last. */
-  readonly offers: Map<string, SimLine[]> = new Map();
-  /** Called when the engine reports something, from within its turn. */
+  /** Connections that are not over. */
+  peers: SimPeer[] = [];
+  /** Connections that are over; frames they still send must change nothing. */
+  readonly ghosts: SimPeer[] = [];
+  /** Peers that offer a function, the newest last. */
+  readonly offers: Map<string, SimPeer[]> = new Map();
+  /** Called synchronously when the engine reports an event. */
   onEvent: () => void = () => {};
   #ids = 0;
 
-  /** Makes an empty world, whose calls are recorded or not. */
+  /** An empty world, whose calls are recorded or not. */
   constructor(random: Random, isTracing: boolean) {
     this.random = random;
     this.traces = new SimTraces(this.clock, isTracing);
@@ -71,66 +71,66 @@ export class SimWorld {
     return `${prefix}${++this.#ids}`;
   }
 
-  /** A line that the engine listens to; `undefined` when there is none. */
-  someLine(): SimLine | undefined {
-    const lines = this.lines.filter(({ paused }) => !paused);
-    return lines.length > 0 ? this.random.pick(lines) : undefined;
+  /** A connection that the engine reads; `undefined` when there is none. */
+  somePeer(): SimPeer | undefined {
+    const peers = this.peers.filter(({ paused }) => !paused);
+    return peers.length > 0 ? this.random.pick(peers) : undefined;
   }
 
-  /** A line opens; `before` is said first of all. */
-  arrive(builtin: boolean, before?: string): SimLine {
-    const line = new SimLine(this.name(builtin ? "own" : "w"), builtin, this.#hear.bind(this));
-    line.canPause = !this.random.once(3);
+  /** A connection opens; `before` is its first frame. */
+  arrive(builtin: boolean, before?: string): SimPeer {
+    const peer = new SimPeer(this.name(builtin ? "own" : "w"), builtin, this.#receive.bind(this));
+    peer.canPause = !this.random.once(3);
     const info = { address: null, launch_id: null, builtin: builtin ? "engine-sim" : null };
-    line.events = this.router.open(line, info);
-    this.lines.push(line);
-    assert.notEqual(line.worker_id, "", "a line is greeted at once");
-    if (before !== undefined) line.say(before);
-    return line;
+    peer.events = this.router.open(peer, info);
+    this.peers.push(peer);
+    assert.notEqual(peer.worker_id, "", "a connection is greeted at once");
+    if (before !== undefined) peer.say(before);
+    return peer;
   }
 
-  /** A line is over, as far as the world knows; the engine is still to be told. */
-  bury(line: SimLine): void {
-    line.isGone = true;
-    this.lines = this.lines.filter((other) => other !== line);
-    this.ghosts.push(line);
+  /** The model ends a connection; the engine learns of it afterwards. */
+  bury(peer: SimPeer): void {
+    peer.isGone = true;
+    this.peers = this.peers.filter((other) => other !== peer);
+    this.ghosts.push(peer);
     for (const [target, replicas] of this.offers) {
-      this.#setOffers(target, replicas.filter((other) => other !== line));
+      this.#setOffers(target, replicas.filter((other) => other !== peer));
     }
-    this.calls.forget(line);
-    this.triggers.forget(line, this.handovers.keeps(line));
+    this.calls.forget(peer);
+    this.triggers.forget(peer, this.handovers.keeps(peer));
   }
 
-  /** A line is about to offer a function. */
-  offer(line: SimLine, target: string): void {
+  /** A connection is about to offer a function. */
+  offer(peer: SimPeer, target: string): void {
     const replicas = this.offers.get(target) ?? [];
     const isOwn = replicas.some((other) => other.builtin);
-    if ((isOwn || target.includes(" engine::")) && !line.builtin) return;
-    const kept = replicas.filter((other) => other !== line && (other.builtin || !line.builtin));
-    this.#setOffers(target, [...kept, line]);
-    this.handovers.offered(line, target);
+    if ((isOwn || target.includes(" engine::")) && !peer.builtin) return;
+    const kept = replicas.filter((other) => other !== peer && (other.builtin || !peer.builtin));
+    this.#setOffers(target, [...kept, peer]);
+    this.handovers.offered(peer, target);
   }
 
-  /** A line is about to take an offer back. */
-  retract(line: SimLine, target: string): void {
-    this.#setOffers(target, (this.offers.get(target) ?? []).filter((other) => other !== line));
+  /** A connection is about to unregister a function. */
+  unregister(peer: SimPeer, target: string): void {
+    this.#setOffers(target, (this.offers.get(target) ?? []).filter((other) => other !== peer));
   }
 
-  /** What the engine shows is what happened. */
+  /** The engine's lists match the model. */
   check(): void {
     const { directory } = this.router;
     const shown = directory.functions().filter(({ worker_ids }) => worker_ids.length > 0)
       .map(({ namespace, function_id, worker_ids }) => [`${namespace} ${function_id}`, worker_ids]);
     const expected = [...this.offers]
-      .map(([target, lines]) => [target, lines.map(({ worker_id }) => worker_id)]);
+      .map(([target, peers]) => [target, peers.map(({ worker_id }) => worker_id)]);
     assert.deepEqual(Object.fromEntries(shown), Object.fromEntries(expected));
     assert.deepEqual(
       directory.workers().map(({ id, status, active_invocations }) =>
         `${id} ${status} ${active_invocations}`
       ).sort(),
-      this.lines.map((line) => {
-        const status = line.isDraining ? "draining" : "connected";
-        return `${line.worker_id} ${status} ${this.calls.runningAt(line).length}`;
+      this.peers.map((peer) => {
+        const status = peer.isDraining ? "draining" : "connected";
+        return `${peer.worker_id} ${status} ${this.calls.runningAt(peer).length}`;
       }).sort(),
     );
     assert.deepEqual(
@@ -140,39 +140,39 @@ export class SimWorld {
         return `${id} ${this.triggers.serving(trigger_type) ? state : "parked"}`;
       }).sort(),
     );
-    this.triggers.check(this.lines);
-    this.handovers.check((line) => this.calls.runningAt(line).length);
+    this.triggers.check(this.peers);
+    this.handovers.check((peer) => this.calls.runningAt(peer).length);
     this.calls.check();
     assert.equal(this.router.runningCalls, this.calls.open().length);
     this.traces.check(this.calls.open());
   }
 
-  #setOffers(target: string, lines: SimLine[]): void {
-    if (lines.length > 0) this.offers.set(target, lines);
+  #setOffers(target: string, peers: SimPeer[]): void {
+    if (peers.length > 0) this.offers.set(target, peers);
     else this.offers.delete(target);
   }
 
-  #hear(line: SimLine, message: EngineMessage, text: string): void {
-    if (line.isStalled) line.queuedBytes += SEND_AHEAD_BYTES;
+  #receive(peer: SimPeer, message: EngineMessage, text: string): void {
+    if (peer.isStalled) peer.queuedBytes += SEND_AHEAD_BYTES;
     switch (message.type) {
       case "workerregistered":
-        line.worker_id = message.worker_id;
-        line.reattach_token = message.reattach_token;
+        peer.worker_id = message.worker_id;
+        peer.reattach_token = message.reattach_token;
         return;
       case "invokefunction":
-        return this.calls.handed(line, message, text);
+        return this.calls.handed(peer, message, text);
       case "invocationresult":
-        return this.calls.ended(line, message, text);
+        return this.calls.ended(peer, message, text);
       case "invocationprogress":
-        return this.calls.news(line, message);
+        return this.calls.news(peer, message);
       case "cancelinvocation":
-        return this.calls.cancelled(line, message);
+        return this.calls.cancelled(peer, message);
       case "registertrigger":
-        return this.triggers.given(line, message);
+        return this.triggers.given(peer, message);
       case "unregistertrigger":
-        return this.triggers.taken(line, message);
+        return this.triggers.taken(peer, message);
       case "triggerregistrationresult":
-        return assert.equal(this.triggers.all.get(message.id)?.owner, line);
+        return assert.equal(this.triggers.all.get(message.id)?.owner, peer);
       case "registrationrejected":
         return assert.ok(message.function_id?.startsWith("engine::"));
       case "error":
@@ -188,36 +188,36 @@ export class SimWorld {
   }
 }
 
-/** What a simulated worker knows of itself. */
-export class SimLine extends FakeConnection {
+/** A simulated worker. */
+export class SimPeer extends FakeConnection {
   readonly builtin: boolean;
   worker_id = "";
   reattach_token = "";
-  /** Over, as far as the world knows; the engine must not send any more. */
+  /** Closed in the model; the engine must not send any more. */
   isGone = false;
-  /** Relieved of its calls; stays so to its end. */
+  /** Gets no new calls; stays so to its end. */
   isDraining = false;
   wantsCancel = false;
   wantsProgress = false;
-  /** Does not read: what it is sent piles up. */
+  /** Does not read: messages to it queue up. */
   isStalled = false;
-  /** Frames that came. */
+  /** Received frames. */
   received: { message: EngineMessage; text: string }[] = [];
-  readonly #hear: (line: SimLine, message: EngineMessage, text: string) => void;
+  readonly #receive: (peer: SimPeer, message: EngineMessage, text: string) => void;
   #events: ConnectionEvents | undefined;
 
-  /** Makes one; `hear` gets each message when it comes. */
+  /** `receive` is called with each message. */
   constructor(
     id: string,
     builtin: boolean,
-    hear: (line: SimLine, message: EngineMessage, text: string) => void,
+    receive: (peer: SimPeer, message: EngineMessage, text: string) => void,
   ) {
     super(id);
     this.builtin = builtin;
-    this.#hear = hear;
+    this.#receive = receive;
   }
 
-  /** What the line reports to, once it is known. */
+  /** The receiver of the connection's events, once it is known. */
   set events(events: ConnectionEvents) {
     this.#events = events;
   }
@@ -225,15 +225,15 @@ export class SimLine extends FakeConnection {
   override send(text: string): void {
     assert.ok(!this.isGone, `${this.id} was sent ${text} after its end`);
     assert.equal(this.closing, undefined, `${this.id} was sent something after it was closed`);
-    this.#hear(this, JSON.parse(text) as EngineMessage, text);
+    this.#receive(this, JSON.parse(text) as EngineMessage, text);
   }
 
-  /** Says something, if the engine reads it. */
+  /** Sends a frame, if the engine reads it. */
   say(text: string): void {
     if (!this.paused) this.#events?.text(text);
   }
 
-  /** Is lost; the world must know before. */
+  /** Loses the connection; the model must have ended it before. */
   lose(): void {
     assert.ok(this.isGone);
     this.#events?.closed(1006, "");
@@ -249,8 +249,8 @@ export class SimLine extends FakeConnection {
 }
 
 /**
- * A message as somebody might write it: in canonical order, with all behind its ids in any order,
- * or with its keys in any order, white space and names nobody knows. Values are JSON texts.
+ * A message as an SDK may write it: in canonical order, with all behind its ids in any order,
+ * or with its keys in any order, white space and unknown names. Values are JSON texts.
  */
 export function written(random: Random, fields: readonly (readonly [string, string])[]): string {
   const kept = random.pick([fields.length, fields.length, 3, 0]);
@@ -264,7 +264,7 @@ export function written(random: Random, fields: readonly (readonly [string, stri
   return `{${parts.join(",")}}`;
 }
 
-/** A JSON text that no two parsers and writers would leave alone, and a mark to know it by. */
+/** A JSON text that parsing and writing would change, with a mark to recognize it. */
 export function oddValue(mark: string): string {
   return `{"mark":"${mark}", "n":12345678901234567890,"f":1.50,"e":[ ],"x":null}`;
 }
