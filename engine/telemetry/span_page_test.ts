@@ -4,20 +4,20 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { callId, spanOf, type SpanWords, writeSpans } from "../../tests/fakes/spans.ts";
+import { callId, type SpanFields, spanOf, writeSpans } from "../../tests/fakes/spans.ts";
 import type { CallFilter, CallSpan } from "../ports/telemetry.ts";
 import { UNOPENED_PLACE } from "./open_spans.ts";
 import { firstValue, prepareFilter, SPAN_BYTES, SpanPage } from "./span_page.ts";
 
 const UUID = "7d0e4b1e-9f0a-4f1b-8f4f-0123456789ab";
 
-function pageOf(...spans: SpanWords[]): SpanPage {
+function pageOf(...spans: SpanFields[]): SpanPage {
   const page = new SpanPage(spans.length);
   writeSpans(page, 1_000, ...spans);
   return page;
 }
 
-function read(span: SpanWords): CallSpan {
+function read(span: SpanFields): CallSpan {
   return pageOf({ seq: 9 }, span).read(1, callId);
 }
 

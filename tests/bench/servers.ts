@@ -5,7 +5,7 @@
  */
 import { type Program, startProgram } from "./program.ts";
 
-const HERE = new URL("./", import.meta.url).pathname;
+const HERE = new URL(".//", import.meta.url).pathname;
 const LISTENING = [/listening on (\d+)/];
 
 /** A server that listens. */

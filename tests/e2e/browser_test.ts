@@ -36,7 +36,7 @@ async function setup() {
   return { engine, worker, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-Deno.test("the built SDK needs no process and no Deno: it takes the platform's WebSocket", async () => {
+Deno.test("the built SDK needs neither process nor Deno: it uses the platform's WebSocket", async () => {
   await using test = await setup();
   const code = `
     delete globalThis.process;

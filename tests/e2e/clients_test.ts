@@ -3,7 +3,7 @@
  * the npm package `ws`, and Python's `websockets`.
  *
  * Each sends messages of every kind of size, as text and as bytes, keeps 100 in flight, and ends a
- * line and has one ended; those that can also send fragments and pings.
+ * connection and has one closed by the server; clients that can also send fragments and pings.
  *
  * @module
  */
@@ -26,7 +26,7 @@ const TALK = `async (url) => {
     const socket = new WebSocket(url);
     socket.binaryType = "arraybuffer";
     socket.onopen = () => resolve(socket);
-    socket.onerror = () => reject(new Error("no line"));
+    socket.onerror = () => reject(new Error("no connection"));
   });
   const next = (socket) => new Promise((resolve) => socket.onmessage = ({ data }) => resolve(data));
   const ended = (socket) => new Promise((resolve) => {
@@ -66,7 +66,7 @@ const SEEN = [
   { code: 4002, reason: "as you asked", wasClean: true },
 ];
 
-/** A port that sends back what comes, and ends a line that asks for it. */
+/** A port that echoes messages, and closes a connection on request. */
 class EchoPort implements AsyncDisposable {
   readonly port: Port;
   readonly url: string;
@@ -92,7 +92,7 @@ class EchoPort implements AsyncDisposable {
     this.url = `ws://127.0.0.1:${this.port.listener.port}/`;
   }
 
-  /** How each line ended, in the order they opened. */
+  /** How each connection ended, in the order they opened. */
   readonly ends: { code: number; reason: string }[][] = [];
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -103,13 +103,13 @@ class EchoPort implements AsyncDisposable {
   async check(seen: Json): Promise<void> {
     assert.deepEqual(seen, SEEN);
     const isOver = (): boolean => this.ends.every((ends) => ends.length > 0);
-    await until(isOver, "both lines are over at this end, too");
+    await until(isOver, "both connections are closed at this end, too");
     assert.deepEqual(this.ends, SEEN.map(({ code, reason }) => [{ code, reason }]));
     assert.deepEqual(this.port.cuts, []);
   }
 }
 
-Deno.test("Deno's own client talks with the raw listener", async () => {
+Deno.test("Deno's own client and the raw listener understand each other", async () => {
   await using echo = new EchoPort();
   const talk = new Function(`return ${TALK}`)() as (url: string) => Promise<Json>;
 
@@ -117,7 +117,7 @@ Deno.test("Deno's own client talks with the raw listener", async () => {
 });
 
 Deno.test({
-  name: "Node's own client (undici) talks with the raw listener",
+  name: "Node's own client (undici) and the raw listener understand each other",
   ignore: !hasNode,
   async fn() {
     await using echo = new EchoPort();
@@ -134,7 +134,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "Chromium's client talks with the raw listener",
+  name: "Chromium's client and the raw listener understand each other",
   ignore: chromiumHere === undefined,
   sanitizeOps: false, // Those of the driver's connection to the browser.
   sanitizeResources: false,
@@ -151,7 +151,7 @@ Deno.test({
   },
 });
 
-Deno.test("the npm package ws talks with the raw listener, in fragments and with pings", async () => {
+Deno.test("the npm package ws and the raw listener understand each other, with fragments and pings", async () => {
   await using echo = new EchoPort();
   const socket = new WebSocketOfWs(echo.url);
   const heard: string[] = [];
@@ -184,26 +184,26 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 async def main(url):
-    async with connect(url, max_size=None) as line:
+    async with connect(url, max_size=None) as connection:
         for size in [0, 1, 125, 126, 4096, 65535, 65536, 70000, 1048576]:
             for message in ["x" * size, "ü" * (size // 2), b"\\xfe" * size]:
-                await line.send(message)
-                assert await line.recv() == message, size
+                await connection.send(message)
+                assert await connection.recv() == message, size
         async def parts():
             for part in ["a", "ü", "", "😀"]:
                 yield part
-        await line.send(parts())
-        assert await line.recv() == "aü😀"
-        await (await line.ping(b"still there?"))
+        await connection.send(parts())
+        assert await connection.recv() == "aü😀"
+        await (await connection.ping(b"still there?"))
         sent = [f"{i}" + "x" * (i * 40) for i in range(100)]
         for text in sent:
-            await line.send(text)
-        assert [await line.recv() for _ in sent] == sent
-        await line.close(4001, "done ü")
-    async with connect(url) as line:
-        await line.send("end me")
+            await connection.send(text)
+        assert [await connection.recv() for _ in sent] == sent
+        await connection.close(4001, "done ü")
+    async with connect(url) as connection:
+        await connection.send("end me")
         try:
-            await line.recv()
+            await connection.recv()
         except ConnectionClosed as closed:
             print(closed.rcvd.code, closed.rcvd.reason, closed.rcvd_then_sent)
 
@@ -211,7 +211,7 @@ asyncio.run(main(sys.argv[1]))
 `;
 
 Deno.test({
-  name: "Python's websockets talk with the raw listener, in fragments and with pings",
+  name: "Python's websockets and the raw listener understand each other, with fragments and pings",
   ignore: !hasPython,
   async fn() {
     await using echo = new EchoPort();

@@ -1,7 +1,7 @@
 /**
  * Nothing that was acknowledged is lost, whenever the process that wrote it is killed.
  *
- * A program writes with all its might and is killed with SIGKILL at random moments, again and again
+ * A program writes as fast as it can and is killed with SIGKILL at random moments, again and again
  * on the same file. This shows what survives the end of a process; that a commit is on disk before
  * it is acknowledged, for the loss of power, stands in engine/store/kv_file.ts.
  *
@@ -15,11 +15,11 @@ import { randomFrom } from "../fakes/fake_store.ts";
 
 const KILLS = 15;
 const CLIENTS = 8;
-/** On a busy disk it takes more of them until every client was told something. */
+/** On a busy disk it takes more of them until every client has an acknowledgement. */
 const KILLS_MAX = 90;
 const WRITER = new URL("../fakes/crashing_writer.ts", import.meta.url).href;
 
-/** The last thing that each client was told, and the largest version anybody was. */
+/** The last number acknowledged to each client, and the largest version to any. */
 interface Acknowledged {
   readonly numbers: Map<string, number>;
   version: number;

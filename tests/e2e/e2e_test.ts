@@ -72,7 +72,7 @@ Deno.test("a call reaches Python through TypeScript, from the command line", asy
   assert.deepEqual([result.code, result.stdout], [0, '{ "c": 5 }\n']);
 });
 
-Deno.test("a worker killed in the middle of a call: its caller is told, and it comes back", async () => {
+Deno.test("a worker killed in the middle of a call: its caller gets an error, and it is restarted", async () => {
   await using engine = await setup();
   await using worker = engine.connect();
   const before = await pidOf(engine, "caller");
@@ -101,7 +101,7 @@ Deno.test("a worker killed in the middle of a call: its caller is told, and it c
   assert.notEqual(await pidOf(engine, "caller"), before);
 });
 
-Deno.test("an engine killed at random moments loses no acknowledged change and finds its workers again", async () => {
+Deno.test("an engine killed at random moments loses no acknowledged change, and its workers reconnect", async () => {
   await using engine = await setup();
   await using worker = engine.connect();
   let acknowledged = 0;
@@ -160,7 +160,7 @@ Deno.test("an edit of config.yaml is applied without touching what did not chang
   assert.equal(await pidOf(engine, "math"), before);
 });
 
-Deno.test("an edit of what only a start can change is said to wait for one", async () => {
+Deno.test("an edit of a setting that takes effect at start only is logged", async () => {
   await using engine = await EngineProcess.start();
   const path = `${engine.directory}/config.yaml`;
   const text = await Deno.readTextFile(path);

@@ -31,7 +31,7 @@ Deno.test("sdk/npm/engine_sdk.js names its types first and needs nothing else", 
   assert.doesNotMatch(code, /\bDeno\./);
 });
 
-Deno.test("sdk/npm says nothing of the machine that built it", () => {
+Deno.test("sdk/npm contains nothing about the machine that built it", () => {
   for (const text of [code, types]) {
     assert.doesNotMatch(text, /file:\/\/|\/home\/|\/root\/|\/work\/|\.cache|registry\./);
   }

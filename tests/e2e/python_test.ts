@@ -119,7 +119,7 @@ async function setup(): Promise<
 
 const ignore = !await findPython("tests/e2e/python_test.ts");
 
-Deno.test({ ignore, name: "Python: values survive the way there and back" }, async () => {
+Deno.test({ ignore, name: "Python: values arrive unchanged in both directions" }, async () => {
   await using side = await setup();
   const values: Json[] = [
     null,
@@ -137,7 +137,7 @@ Deno.test({ ignore, name: "Python: values survive the way there and back" }, asy
   assert.equal(await side.worker.trigger({ function_id: "py::none" }), undefined);
 });
 
-Deno.test({ ignore, name: "Python: how a handler fails is what the caller gets" }, async () => {
+Deno.test({ ignore, name: "Python: the caller gets the error of a handler" }, async () => {
   await using side = await setup();
   const call = (function_id: string) => side.worker.trigger({ function_id, payload: {} });
 
@@ -234,17 +234,20 @@ Deno.test({ ignore, name: "Python: a trigger type it provides calls a function" 
   await until(async () => (await watched()).length === 0);
 });
 
-Deno.test({ ignore, name: "Python: a worker finds a killed engine again" }, async () => {
-  await using side = await setup();
+Deno.test(
+  { ignore, name: "Python: a worker reconnects to an engine that was killed" },
+  async () => {
+    await using side = await setup();
 
-  await side.engine.kill("SIGKILL");
-  await side.engine.start();
+    await side.engine.kill("SIGKILL");
+    await side.engine.start();
 
-  await until(async () => {
-    const request = { function_id: "py::echo", payload: "back", timeout_ms: 2_000 };
-    return await side.worker.trigger(request) === "back";
-  });
-});
+    await until(async () => {
+      const request = { function_id: "py::echo", payload: "back", timeout_ms: 2_000 };
+      return await side.worker.trigger(request) === "back";
+    });
+  },
+);
 
 Deno.test(
   { ignore, name: "Python: Ctrl-C ends a worker quietly, and its calls at once" },

@@ -30,7 +30,7 @@ Deno.test("the quickstart with --keep stays until Ctrl-C, and then leaves no pro
   await until(() => text.includes("Ctrl-C ends it") && /http +http:/.test(text), () => text);
   const pids = [...text.matchAll(/pid (\d+)/g)].map((match) => Number(match[1]));
   assert.ok(pids.some(isAlive));
-  // A terminal sends Ctrl-C to the engine too, which may be gone before anybody asks it.
+  // A terminal sends Ctrl-C to the engine too, which may be gone before the first request.
   const engine = [...text.matchAll(/^ +engine \S+, pid (\d+)$/gm)].at(-1)![1]!;
   Deno.kill(Number(engine), "SIGINT");
   await until(() => !isAlive(Number(engine)), () => text);

@@ -20,7 +20,7 @@ registerWorker().registerFunction("echo::late", async ({ n }: { n: number }) => 
 });
 `;
 
-/** An engine that runs the worker `echo`, and a line to it. */
+/** An engine that runs the worker `echo`, and a client of it. */
 async function setup(replicas: number) {
   const engine = await EngineProcess.start();
   const write = (version: number): Promise<void> =>
@@ -60,7 +60,7 @@ interface Answer {
   readonly pid: number;
 }
 
-/** Calls so often per second until it is told to stop. */
+/** Calls so often per second until end(). */
 class Load {
   readonly #worker: Worker;
   readonly #perSecond: number;

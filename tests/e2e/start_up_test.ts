@@ -22,7 +22,7 @@ const LATER: Readonly<Record<string, RegExp>> = {
   "the command line": /\/cli\/|commander/,
 };
 
-Deno.test("an engine evaluates no part before it listens that it may never need", async () => {
+Deno.test("an engine evaluates no optional part before it listens", async () => {
   const modules = await staticGraph(ENGINE);
 
   for (const [part, pattern] of Object.entries(LATER)) {

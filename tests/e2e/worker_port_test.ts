@@ -1,5 +1,5 @@
 /**
- * The worker port as a whole, over sockets: lines, telemetry, pages, operators, on both transports.
+ * The worker port as a whole, over sockets: workers, telemetry, pages, operators, on both transports.
  *
  * @module
  */
@@ -44,7 +44,7 @@ function setup(transport: "raw" | "deno-serve", auth_token?: string) {
 }
 
 for (const transport of ["raw", "deno-serve"] as const) {
-  Deno.test(`${transport}: a line at / is a worker's, an operator's with the key`, async () => {
+  Deno.test(`${transport}: a connection at / is a worker's, with the key an operator's`, async () => {
     await using it = setup(transport);
 
     using _plain = await RawWsClient.connect(it.listener.port);
@@ -81,7 +81,7 @@ for (const transport of ["raw", "deno-serve"] as const) {
   });
 }
 
-Deno.test("workers of this machine reach a port that listens everywhere over loopback", () => {
+Deno.test("workers of this machine reach a port on all addresses over loopback", () => {
   const port = { port: 7, close: () => Promise.resolve() };
 
   assert.equal(addressOf({ ...port, hostname: "::1" }), "ws://[::1]:7");

@@ -1,5 +1,5 @@
 /**
- * What a worker tells of itself, as a program of its own: log lines, spans and gauges on `/otel`,
+ * The telemetry of a worker, as a program of its own: log lines, spans and gauges on `/otel`,
  * and marks in what it prints. The same claims hold for every language and platform.
  *
  * @module

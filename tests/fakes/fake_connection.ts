@@ -1,5 +1,6 @@
 /**
- * A line that leads nowhere and remembers what was sent.
+ * Connections without a network that record what was sent: of the engine to a peer, and of the
+ * console to a browser.
  *
  * @module
  */
@@ -8,10 +9,10 @@ import type { EngineMessage } from "../../sdk/typescript/wire/protocol.ts";
 import type { BrowserSocket } from "../../workers/console/outbox.ts";
 import type { ConsoleMessage } from "../../workers/console/wire.ts";
 
-// What a line is given is UTF-8; a test hears of it when it is not.
+// Fatal: bytes that are not UTF-8 fail the test.
 const UTF_8 = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });
 
-/** How a line was closed by its owner. */
+/** How a connection was closed by its owner. */
 export interface Closing {
   readonly code: number;
   readonly reason: string;
@@ -22,18 +23,17 @@ export class FakeConnection implements Connection {
   readonly id: string;
   isBatching = false;
   queuedBytes = 0;
-  /** Whether pause() can stop the carrier. */
+  /** Whether pause() is supported. */
   canPause = true;
   /** Whether reading is stopped now. */
   paused = false;
-  /** How the owner closed the line; `undefined` while it is open. */
+  /** How the owner closed the connection; `undefined` while it is open. */
   closing: Closing | undefined;
   /** Called with each text message, as one string. */
   onText: ((text: string) => void) | undefined;
   readonly #texts: string[] = [];
   readonly #binaries: Uint8Array[] = [];
 
-  /** Makes one. */
   constructor(id: string) {
     this.id = id;
   }
@@ -91,17 +91,17 @@ export class FakeConnection implements Connection {
   }
 }
 
-/** A line as a test drives it: what the engine sent, and what the peer says. */
+/** The remote end of a connection: sends frames to the engine and reads its messages. */
 export interface FakePeer {
   readonly connection: FakeConnection;
   readonly events: ConnectionEvents;
-  /** The peer says something: a string as it is, anything else as JSON. */
+  /** Sends a frame: a string as it is, anything else as JSON. */
   say(message: unknown): void;
-  /** The line is lost. */
+  /** The connection is lost. */
   cut(code?: number, reason?: string): void;
 }
 
-/** Joins a recording connection and the events it reports to. */
+/** Joins a recording connection and the receiver of its events. */
 export function fakePeer(connection: FakeConnection, events: ConnectionEvents): FakePeer {
   return {
     connection,
@@ -114,7 +114,6 @@ export function fakePeer(connection: FakeConnection, events: ConnectionEvents): 
   };
 }
 
-/** See the top of this file. */
 export class FakeBrowserSocket implements BrowserSocket {
   /** What a test says that the browser has not read. */
   bufferedAmount = 0;

@@ -38,7 +38,7 @@ export interface FakeHttp extends Omit<HttpParts, "fetch"> {
   fetch(line: string, init?: RequestInit): Promise<Response>;
 }
 
-/** Makes one; `functions` answer calls by their id. */
+/** `functions`: the handlers that answer calls, by function id. */
 export function fakeHttp(
   config: Json = {},
   functions: Record<string, FakeFunction> = {},
@@ -89,7 +89,7 @@ export function fakeHttp(
   };
 }
 
-/** A log that keeps what it is told. */
+/** A log that records its lines. */
 export function recordingLog(lines: LogLine[]): Log {
   const write = (level: string) => (text: string, fields: LogFields = {}): void => {
     lines.push({ level, text, fields });
@@ -111,7 +111,7 @@ export function failure(
   return new InvocationError({ code, message, ...more }, "some::function");
 }
 
-/** Lets everything happen that waits for nothing but its turn. */
+/** Runs all pending microtasks. */
 export async function settle(): Promise<void> {
   for (let i = 0; i < 50; i++) await Promise.resolve();
 }

@@ -1,6 +1,6 @@
 /**
- * A sampler with everything around it that a test can set: meters, workers, the supervisor, the
- * store's counts and what the process uses.
+ * Meters that count the calls a test reports, and a sampler with all its sources as fakes: workers,
+ * supervisor, store and process.
  *
  * @module
  */
@@ -13,18 +13,17 @@ import { Sampler } from "../../workers/observability/metrics/sampler.ts";
 import { WorkerMonitor } from "../../workers/observability/metrics/workers.ts";
 import { FakeClock } from "./fake_clock.ts";
 
-/** See the top of this file. */
 export class FakeMetrics implements Disposable {
   readonly clock = new FakeClock();
   readonly meters = new FakeMeters();
-  /** Lines, as the directory tells them. */
+  /** Connected workers, as the directory lists them. */
   workers: WorkerView[] = [];
   /** Function ids that are internal. */
   readonly hidden = new Set<string>();
   functionViews: FunctionView[] = [];
-  /** What the supervisor tells. */
+  /** Workers, as the supervisor lists them. */
   supervised: WorkerStatus[] = [];
-  /** How often it was asked. */
+  /** How often the supervisor was asked. */
   looks = 0;
   readonly stats = { commits: 0, changes: 0, failed: 0, bytes: 0, commit_ms: null };
   process = { memory_bytes: 100, heap_bytes: 40, cpu_seconds: 1 };
@@ -68,7 +67,7 @@ export class FakeMetrics implements Disposable {
     };
   }
 
-  /** Lets what waits for a promise only have its turn. */
+  /** Runs all pending microtasks. */
   async settle(): Promise<void> {
     for (let i = 0; i < 20; i++) await Promise.resolve();
   }
@@ -83,7 +82,7 @@ export class FakeMetrics implements Disposable {
   }
 }
 
-/** A line; what is left out is plain. */
+/** A connected worker; fields that are left out have defaults. */
 export function workerView(id: string, more: Partial<WorkerView> = {}): WorkerView {
   return {
     id,
@@ -110,7 +109,7 @@ export function workerView(id: string, more: Partial<WorkerView> = {}): WorkerVi
   };
 }
 
-/** A supervised worker of one replica; what is left out is plain. */
+/** A supervised worker of one replica; fields that are left out have defaults. */
 export function supervisedWorker(
   name: string,
   more: Partial<WorkerStatus> = {},
@@ -135,7 +134,7 @@ export function supervisedWorker(
   } as unknown as WorkerStatus;
 }
 
-/** What an SDK measured; what is left out is plain. */
+/** A point that an SDK measured; fields that are left out have defaults. */
 export function metricPoint(name: string, value: number, more: Partial<MetricPoint> = {}) {
   const point: MetricPoint = {
     name,
@@ -152,7 +151,7 @@ export function metricPoint(name: string, value: number, more: Partial<MetricPoi
   return point;
 }
 
-/** One call that a test tells of. */
+/** A call that a test reports. */
 export interface FakeCall {
   /** How long it took; left out: it still runs. */
   readonly ms?: number;
@@ -168,12 +167,11 @@ type Growing = { -readonly [K in keyof FunctionMeter]: FunctionMeter[K] } & {
   durations: Float64Array;
 };
 
-/** See the top of this file. */
 export class FakeMeters implements Meters {
-  /** Coarse, so that a test can tell the bucket of a duration. */
+  /** Coarse, so that the bucket of a duration is plain. */
   readonly bounds_ms: readonly number[];
   readonly other: FunctionMeter;
-  /** What {@linkcode load} says. */
+  /** The result of {@linkcode load}. */
   now: RouterLoad = { running: 0, parked: 0, connections: 0, queued_bytes: 0 };
   readonly #meters = new Map<string, Growing>();
 
@@ -190,7 +188,7 @@ export class FakeMeters implements Meters {
     return this.now;
   }
 
-  /** A function was called. */
+  /** Counts calls of a function. */
   call(function_id: string, call: FakeCall = {}): void {
     const { ms, code, namespace = "default", times = 1 } = call;
     const key = `${namespace} ${function_id}`;
@@ -201,14 +199,14 @@ export class FakeMeters implements Meters {
     else this.#end(meter, ms, times, code);
   }
 
-  /** Calls that run end. */
+  /** Ends a running call. */
   end(function_id: string, ms: number, code?: string): void {
     const meter = this.#meters.get(`default ${function_id}`)!;
     meter.in_flight--;
     this.#end(meter, ms, 1, code);
   }
 
-  /** A function that nobody remembers. */
+  /** Removes the meter of a function. */
   forget(function_id: string): void {
     this.#meters.delete(`default ${function_id}`);
   }

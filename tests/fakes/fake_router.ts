@@ -1,5 +1,6 @@
 /**
- * A router on a clock that stands still, with lines that record.
+ * A router on a fake clock, with connections that record; with a caller and a callee, a provider and
+ * an originator of triggers, or a recorder of its calls.
  *
  * @module
  */
@@ -50,7 +51,7 @@ export const fakeSchemas: Schemas = {
   },
 };
 
-/** A line of a fake router, and what its peer was told when it opened. */
+/** A worker connected to a fake router, with the ids it was greeted with. */
 export interface FakeWorker extends FakePeer {
   readonly worker_id: string;
   readonly reattach_token: string;
@@ -62,15 +63,15 @@ export interface FakeRouter {
   readonly clock: FakeClock;
   /** What was reported, in order. */
   readonly events: EngineEvent[];
-  /** Telemetry that came on the lines. */
+  /** Telemetry frames of all connections. */
   readonly telemetry: TelemetryFrame[];
-  /** Opens a line; what it is greeted with is taken already. */
+  /** Opens a connection; its greeting is taken already. */
   open(info?: Partial<PeerInfo>): FakeWorker;
-  /** Opens a line of a worker inside the engine. */
+  /** Opens a connection of a built-in worker. */
   openBuiltin(name: string): FakeWorker;
 }
 
-/** Makes one; ids are UUIDs that count up. `observe` makes an observer of its calls. */
+/** Ids are UUIDs that count up. `observe` makes the observer of its calls. */
 export function fakeRouter(
   settings: Partial<RouterSettings> = {},
   observe: (clock: FakeClock) => CallObserver = () => noopObserver,
@@ -92,22 +93,22 @@ export function fakeRouter(
   const open = (info: Partial<PeerInfo> = {}): FakeWorker => {
     const connection = new FakeConnection(newId());
     const peer = { address: "127.0.0.1", launch_id: null, builtin: null, ...info };
-    const line = fakePeer(connection, router.open(connection, peer));
+    const remote = fakePeer(connection, router.open(connection, peer));
     const [greeting] = connection.take();
     if (greeting?.type !== "workerregistered") throw new Error("a worker is greeted first");
     const { worker_id, reattach_token } = greeting;
-    return { ...line, worker_id, reattach_token };
+    return { ...remote, worker_id, reattach_token };
   };
   const openBuiltin = (builtin: string) => open({ builtin, address: null });
   return { router, clock, events, telemetry, open, openBuiltin };
 }
 
-/** A call as a worker gets it. */
+/** A call as a worker receives it. */
 export type HandedCall = InvokeFunction & { invocation_id: string };
 
 const ALL = ["cancel", "timeout", "progress"];
 
-/** A router with somebody who offers and somebody who calls. */
+/** A router with a worker that offers `f` and a caller. */
 export interface Calling extends FakeRouter {
   readonly worker: FakeWorker;
   readonly caller: FakeWorker;
@@ -127,33 +128,33 @@ export function calling(
   return { ...engine, worker, caller };
 }
 
-/** Says who speaks, and what it can do. */
-export function announce(line: FakeWorker, capabilities = ALL): void {
+/** Announces a worker with its capabilities. */
+export function announce(worker: FakeWorker, capabilities = ALL): void {
   const data = { name: "w", capabilities };
-  line.say({ type: "invokefunction", function_id: "engine::workers::register", data });
+  worker.say({ type: "invokefunction", function_id: "engine::workers::register", data });
 }
 
-/** Makes a call of `f`, or of whatever `fields` say. */
+/** Calls `f`; `fields` replace or add fields of the message. */
 export function call(
-  line: FakeWorker,
+  worker: FakeWorker,
   invocation_id: string,
   fields: Partial<InvokeFunction> = {},
 ): void {
-  line.say({ type: "invokefunction", invocation_id, function_id: "f", data: 1, ...fields });
+  worker.say({ type: "invokefunction", invocation_id, function_id: "f", data: 1, ...fields });
 }
 
-/** The calls a worker was handed since last time. */
+/** The calls that a worker has received since the last time. */
 export function handed({ connection }: FakeWorker): HandedCall[] {
   return connection.take().filter((message) => message.type === "invokefunction")
     .map((message) => message as HandedCall);
 }
 
-/** Ends a call that a worker was handed. */
-export function answer(line: FakeWorker, invocation_id: string, result: unknown = "done"): void {
-  line.say({ type: "invocationresult", invocation_id, function_id: "f", result });
+/** Answers a call that a worker has received. */
+export function answer(worker: FakeWorker, invocation_id: string, result: unknown = "done"): void {
+  worker.say({ type: "invocationresult", invocation_id, function_id: "f", result });
 }
 
-/** The results of a caller since last time: the value or the error, by its id. */
+/** The results since the last time: the value or the error code, by invocation id. */
 export function results({ connection }: FakeWorker): Record<string, unknown> {
   return Object.fromEntries(
     connection.take().filter((message) => message.type === "invocationresult")
@@ -161,7 +162,7 @@ export function results({ connection }: FakeWorker): Record<string, unknown> {
   );
 }
 
-/** The one message that a line was sent since last time. */
+/** The one message that a worker has received since the last time. */
 export function only({ connection }: FakeWorker): EngineMessage {
   const messages = connection.take();
   assert.equal(messages.length, 1);
@@ -193,12 +194,12 @@ export function withTriggerType(builtin: string | null = null): TriggerSetup {
   return { ...engine, provider, originator: engine.open() };
 }
 
-/** What a line was sent since last time: the kind and the id of each trigger message. */
+/** The trigger messages that a provider has received since the last time: type and id of each. */
 export function triggersSentTo({ connection }: FakeWorker): string[] {
   return connection.take().map((message) => `${message.type} ${"id" in message ? message.id : ""}`);
 }
 
-/** The provider says what became of a trigger. */
+/** The provider accepts or rejects a trigger. */
 export function answerTrigger(
   provider: FakeWorker,
   id: string,

@@ -1,5 +1,6 @@
 /**
- * What the parts of the store contract share: writing one value, texts and chance from a seed.
+ * Helpers for tests of stores: values and texts from a seed, and a Deno KV database that fails or
+ * blocks when the test says so.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * A supervisor on a fake clock with a fake launcher, and directories for its workers.
+ * A supervisor on a fake clock, with its surroundings as fakes: launcher, traffic, directory.
  *
  * @module
  */
@@ -32,7 +32,7 @@ import { PATIENCE_MS } from "./until.ts";
 
 const MANIFEST = "runtime: { kind: javascript, package_manager: npm }\nscripts: { start: run }\n";
 
-/** Everything that the tests of supervision touch. */
+/** A supervisor and its fakes. */
 export interface Supervised extends AsyncDisposable {
   readonly clock: FakeClock;
   readonly launcher: FakeLauncher;
@@ -41,7 +41,7 @@ export interface Supervised extends AsyncDisposable {
   /** What programs are said to use, by process id; nothing is known of others. */
   readonly usages: Map<number, Usage>;
   readonly supervisor: Supervisor;
-  /** What the supervisor asked to watch and still watches. */
+  /** The open watches of the supervisor. */
   readonly watches: Set<WorkerWatchOptions>;
   /** Lines of the log, such as `info worker ready`. */
   readonly lines: string[];
@@ -49,7 +49,7 @@ export interface Supervised extends AsyncDisposable {
   running(name: string): FakeProgram[];
   /** Makes a worker's directory and gives its entry. */
   entry(name: string, manifest?: string): Promise<DirectoryEntry>;
-  /** Lets everything happen that needs no time. */
+  /** Runs all pending work that needs no time. */
   settle(): Promise<void>;
   /** Settles until a worker is in a state; fails after a generous time. */
   reaches(name: string, state: WorkerState): Promise<WorkerStatus>;
@@ -59,10 +59,10 @@ export interface Supervised extends AsyncDisposable {
   started(name: string, times: number): Promise<FakeProgram>;
   /**
    * A program that runs announces itself with one function and is ready: the newest that has no
-   * line, or this one.
+   * connection, or this one.
    */
   announce(name: string, program?: FakeProgram): Promise<void>;
-  /** The line of a program ends. */
+  /** The connection of a program is lost. */
   hangUp(program: FakeProgram): void;
   /** An edit of files of a worker, as its watch reports it. */
   edit(name: string, change?: Partial<WorkerChange>): void;
@@ -102,7 +102,7 @@ export async function supervised(
   return { ...there, ...stepsOf(there, root) };
 }
 
-/** What tests do with it. */
+/** The actions of tests. */
 function stepsOf(
   there: Pick<Supervised, "clock" | "launcher" | "directory" | "supervisor" | "watches">,
   root: string,
@@ -126,9 +126,9 @@ function stepsOf(
   const all = (name: string): FakeProgram[] =>
     launcher.programs.filter(({ spec }) => spec.name.split("@")[0] === name);
   const running = (name: string): FakeProgram[] => all(name).filter((it) => it.isRunning);
-  const lineOf = ({ pid }: FakeProgram): string => `line-${pid}`;
+  const connectionOf = ({ pid }: FakeProgram): string => `connection-${pid}`;
   const hangUp = (program: FakeProgram): void => {
-    const worker_id = lineOf(program);
+    const worker_id = connectionOf(program);
     directory.leave(worker_id);
     supervisor.onEvent({ type: "worker_disconnected", worker_id, name: null, reason: "cut" });
   };
@@ -146,11 +146,11 @@ function stepsOf(
     async announce(name: string, program?: FakeProgram) {
       const newest = program ??
         await patiently(() =>
-          Promise.resolve(running(name).findLast((it) => !directory.worker(lineOf(it))))
+          Promise.resolve(running(name).findLast((it) => !directory.worker(connectionOf(it))))
         );
       await until(name, ({ replicas }) => replicas.some(({ pid }) => pid === newest.pid));
       const { pid, spec } = newest;
-      const worker_id = lineOf(newest);
+      const worker_id = connectionOf(newest);
       const launch_id = spec.env.ENGINE_LAUNCH_ID!;
       directory.offer(worker_id, `${name}::run`);
       void newest.ended.then(() => hangUp(newest));
@@ -291,7 +291,7 @@ export class FakeHandover implements Handover {
   /** Whether end() was called. */
   isOver = false;
 
-  /** Relieves these lines, which run so many calls. */
+  /** Drains these connections, which run `runningCalls` calls. */
   constructor(worker_ids: readonly string[], isComingBack: boolean, runningCalls: number) {
     this.worker_ids = worker_ids;
     this.isComingBack = isComingBack;
@@ -303,11 +303,11 @@ export class FakeHandover implements Handover {
   }
 }
 
-/** A {@linkcode Traffic} that writes down what it is asked. */
+/** A {@linkcode Traffic} that records its drains. */
 export class FakeTraffic implements Traffic {
-  /** All there were, in order. */
+  /** All handovers, in order. */
   readonly handovers: FakeHandover[] = [];
-  /** Calls that lines run when they are relieved. */
+  /** Calls that run when a drain begins. */
   runningCalls = 0;
 
   drain(worker_ids: readonly string[], { isComingBack }: DrainOptions): Handover {
@@ -321,12 +321,12 @@ export class FakeTraffic implements Traffic {
 export class FakeDirectory implements Directory {
   readonly #offers = new Map<string, readonly string[]>();
 
-  /** From now on the line offers these functions and no others. */
+  /** Sets the functions that a worker offers. */
   offer(workerId: string, ...functionIds: string[]): void {
     this.#offers.set(workerId, functionIds);
   }
 
-  /** The line is gone. */
+  /** Removes a worker. */
   leave(workerId: string): void {
     this.#offers.delete(workerId);
   }

@@ -1,5 +1,6 @@
 /**
- * A terminal that remembers what was printed, before an engine made of plain functions.
+ * A terminal that records its output, with a screen that obeys the control sequences of the command
+ * line, in front of an engine made of plain functions.
  *
  * Time moves only when a command waits, so commands that poll end at once.
  *
@@ -18,7 +19,7 @@ export type Answer = (
   options: CallOptions,
 ) => Json | undefined | Promise<Json | undefined>;
 
-/** What a test lends to commands. */
+/** Parts that a test provides to commands. */
 export interface FakeOptions {
   /** Function id to what it answers; others are not found. */
   readonly functions?: Readonly<Record<string, Answer>>;
@@ -43,7 +44,6 @@ export interface SeenCall {
   readonly timeout_ms?: number;
 }
 
-/** See the top of this file. */
 export class FakeTerminal implements Terminal {
   readonly outLines: string[] = [];
   readonly errLines: string[] = [];
@@ -135,7 +135,7 @@ export class FakeTerminal implements Terminal {
     if (signal?.aborted) return;
     this.#nowMs += ms;
     this.#options.onWait?.(this.#nowMs);
-    for (let i = 0; i < 20; i++) await Promise.resolve(); // Whatever is due has its turn.
+    for (let i = 0; i < 20; i++) await Promise.resolve(); // All pending microtasks run.
   }
 
   onInterrupt(listener: () => void): () => void {
@@ -206,12 +206,12 @@ export class FakeScreen implements Screen {
     this.write(`${text}\n`);
   }
 
-  /** What is to be seen, without the empty line that the cursor stands on. */
+  /** The visible text, without the empty line of the cursor. */
   get text(): string {
     return this.lines.map((line) => line.trimEnd()).join("\n").trimEnd();
   }
 
-  /** Whether whatever comes next is shown as on a terminal that nobody has touched. */
+  /** Whether further output appears as on a fresh terminal. */
   get isRestored(): boolean {
     return this.#wraps && !this.#isDim && this.#column === 0 && this.#row === this.lines.length - 1;
   }

@@ -1,5 +1,6 @@
 /**
- * A machine with all parts for microVMs in one folder, or without some of them; none of them runs.
+ * The parts of microVMs as fakes: a host with or without its tools, kernels and modules in the right
+ * format, a guest whose programs end when the test says so. None of them runs anything.
  *
  * @module
  */
@@ -203,7 +204,7 @@ export function fakeVmlinuz(
   bytes.set(new TextEncoder().encode("HdrS"), 0x202);
   view.setUint16(0x206, 0x020f, true);
   view.setUint16(0x20e, 0x100, true);
-  bytes.set(new TextEncoder().encode(`${version} (somebody@somewhere) #1\0`), 0x300);
+  bytes.set(new TextEncoder().encode(`${version} (builder@host) #1\0`), 0x300);
   view.setUint32(0x248, offset, true);
   view.setUint32(0x24c, payload.length, true);
   bytes.set(payload, 5 * 512 + offset);

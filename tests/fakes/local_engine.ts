@@ -1,6 +1,6 @@
 /**
- * A real router with real workers on local lines: everything of an engine but sockets, processes
- * and files.
+ * A real router with real workers on local connections: all of an engine but sockets, processes
+ * and files. With {@linkcode observe}, `engine-observability` runs on it.
  *
  * @module
  */
@@ -24,7 +24,7 @@ import { observability } from "../../workers/observability/mod.ts";
 import { FakeClock } from "./fake_clock.ts";
 import { type LogLine, recordingLog } from "./fake_http.ts";
 
-/** What a test lends its built-in workers besides the usual. */
+/** Parts that a test provides to its built-in workers. */
 export interface LocalEngineOptions {
   /** Default: a {@linkcode FakeClock}. */
   readonly clock?: Clock;
@@ -44,13 +44,13 @@ export interface LocalPage {
 export class LocalEngine implements AsyncDisposable {
   readonly clock: Clock;
   readonly router: Router;
-  /** What built-in workers logged. */
+  /** Lines that built-in workers logged. */
   readonly lines: LogLine[] = [];
-  /** What they serve. */
+  /** Endpoints that they serve. */
   readonly endpoints: Endpoint[] = [];
   /** Pages they offer on the worker port, by path. */
   readonly pages: Map<string, LocalPage> = new Map();
-  /** Traces and meters of the router; records nothing before somebody configures it. */
+  /** Traces and meters of the router; records nothing before it is configured. */
   readonly recorder: CallRecorder;
   readonly #options: LocalEngineOptions;
   readonly #listeners = new Set<EventListener>();
@@ -59,14 +59,13 @@ export class LocalEngine implements AsyncDisposable {
   readonly #logged = new Set<(line: EngineLogLine) => void>();
   readonly #stack = new AsyncDisposableStack();
 
-  /** Makes one without workers. */
   constructor(options: LocalEngineOptions = {}) {
     this.#options = options;
     this.clock = options.clock ?? new FakeClock();
     this.recorder = new CallRecorder({ clock: this.clock });
     this.router = new Router({
       observer: this.recorder,
-      telemetry: (frame) => this.tell(frame),
+      telemetry: (frame) => this.deliver(frame),
       clock: this.clock,
       schemas: { compile: () => () => [] },
       newId: () => crypto.randomUUID(),
@@ -103,13 +102,13 @@ export class LocalEngine implements AsyncDisposable {
     return () => stack.disposeAsync();
   }
 
-  /** Says something that happened, to whoever listens. */
+  /** Reports an event to all listeners. */
   report(event: EngineEvent): void {
     this.#listeners.forEach((listen) => listen(event));
   }
 
-  /** Telemetry comes in. */
-  tell(frame: TelemetryFrame): void {
+  /** Delivers a telemetry frame. */
+  deliver(frame: TelemetryFrame): void {
     this.#telemetry.forEach((listen) => listen(frame));
   }
 
@@ -123,7 +122,7 @@ export class LocalEngine implements AsyncDisposable {
     this.#logged.forEach((listen) => listen(line));
   }
 
-  /** Lets everything happen that waits for nothing but its turn. */
+  /** Runs all pending microtasks. */
   async settle(): Promise<void> {
     for (let i = 0; i < 200; i++) await Promise.resolve();
   }
@@ -178,11 +177,11 @@ function joined<Listener>(listeners: Set<Listener>, listener: Listener): () => v
   return () => void listeners.delete(listener);
 }
 
-/** Stands in for what a test did not lend; says so when it is touched. */
+/** Stands in for a part that the test did not provide; throws when it is used. */
 function missing<T extends object>(name: string): T {
   return new Proxy({} as T, {
     get: () => {
-      throw new Error(`this test lends no ${name}`);
+      throw new Error(`this test provides no ${name}`);
     },
   });
 }
@@ -193,19 +192,19 @@ export interface Observed extends AsyncDisposable {
   readonly clock: FakeClock;
   /** Calls, and offers what a test wants. */
   readonly worker: Worker;
-  /** The same, of the command line's rank: sees payloads. */
+  /** An operator, as the command line is: sees payloads. */
   readonly operator: Worker;
-  /** Calls a function of the engine's and says what it answers. */
+  /** Calls a function of the engine; returns the result. */
   ask(function_id: string, payload?: Json): Promise<Record<string, Json>>;
   /** The same as an operator. */
   askAsOperator(function_id: string, payload?: Json): Promise<Record<string, Json>>;
-  /** Moves time on and lets everything happen. */
+  /** Moves the clock and runs all pending microtasks. */
   pass(ms: number): Promise<void>;
   /** Ends `engine-observability`, such as to start it with another configuration. */
   stop(): Promise<void>;
 }
 
-/** Starts one; `dataDirectory` is where telemetry on disk goes. */
+/** Starts an engine; `dataDirectory`: the directory of telemetry on disk. */
 export async function observe(config: Json = {}, dataDirectory = "/nowhere"): Promise<Observed> {
   const clock = new FakeClock();
   const supervision = {
@@ -220,7 +219,7 @@ export async function observe(config: Json = {}, dataDirectory = "/nowhere"): Pr
   const operator = await local.connect("operator", { dial });
   const askBy = (by: Worker) => async (function_id: string, payload: Json = {}) => {
     const answer = by.trigger<Json, Record<string, Json>>({ function_id, payload });
-    answer.catch(() => {}); // Whoever asked hears of it.
+    answer.catch(() => {}); // The caller awaits it below.
     await local.settle();
     return await answer;
   };
@@ -240,7 +239,7 @@ export async function observe(config: Json = {}, dataDirectory = "/nowhere"): Pr
   };
 }
 
-/** Calls a function; what becomes of it is a value either way. */
+/** Calls a function; returns the result or the error. */
 export async function outcome(worker: Worker, request: CallRequest<Json>): Promise<unknown> {
   return await worker.trigger<Json, Json>(request).catch((thrown) => thrown);
 }

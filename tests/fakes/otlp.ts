@@ -1,5 +1,5 @@
 /**
- * A receiver of OTLP over HTTP on a port of this machine that keeps what comes.
+ * OTLP read back: a receiver of OTLP over HTTP, and the telemetry frames of a worker.
  *
  * @module
  */
@@ -14,7 +14,6 @@ export interface Received {
   readonly body: Uint8Array;
 }
 
-/** See the top of this file. */
 export class OtlpReceiver implements AsyncDisposable {
   readonly received: Received[] = [];
   /** Answers with these statuses first; then all is well. */

@@ -1,5 +1,5 @@
 /**
- * Programs that run in a real Node with the built SDK.
+ * Programs of other runtimes: Node with the built SDK, Python with the SDK's sources, the quickstart.
  *
  * @module
  */

@@ -8,7 +8,7 @@
 export class Random {
   #state: number;
 
-  /** Makes one; any integer is a seed. */
+  /** Any integer is a seed. */
   constructor(seed: number) {
     this.#state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) | 0;
   }

@@ -59,7 +59,7 @@ export const OP = { more: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } a
 
 /** A TCP connection that has asked for an upgrade. */
 export class RawWsClient implements Disposable {
-  /** Status of the HTTP answer; 101 when the line is open. */
+  /** Status of the HTTP response; 101 when the connection is open. */
   readonly status: number;
   /** The whole head of the HTTP answer. */
   readonly head: string;
@@ -99,7 +99,7 @@ export class RawWsClient implements Disposable {
     return this.write(encodeFrame(opcode, payload, shape));
   }
 
-  /** Says goodbye with a code. */
+  /** Sends a close frame with a code. */
   close(code: number, reason = ""): Promise<void> {
     return this.frame(OP.close, joined([Uint8Array.of(code >> 8, code & 255), encode(reason)]));
   }
@@ -139,7 +139,7 @@ export class RawWsClient implements Disposable {
     return frame?.opcode === OP.text ? new TextDecoder().decode(frame.payload) : undefined;
   }
 
-  /** Code and reason of the next frame, if it is a goodbye. */
+  /** Code and reason of the next frame, if it is a close frame. */
   async nextClose(): Promise<{ code: number; reason: string } | undefined> {
     const frame = await this.next();
     if (frame?.opcode !== OP.close) return undefined;
@@ -159,7 +159,7 @@ export class RawWsClient implements Disposable {
     return this.#tcp.closeWrite();
   }
 
-  /** Breaks off without a word. */
+  /** Drops the connection without a close frame. */
   destroy(): void {
     try {
       this.#tcp.close();

@@ -1,5 +1,5 @@
 /**
- * A worker that only remembers what was registered, and calls it directly.
+ * A worker that only records its registrations, and calls handlers directly.
  *
  * @module
  */
@@ -14,13 +14,12 @@ import type {
 } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 
-/** See the top of this file. */
 export class RecordingWorker {
   readonly functions = new Map<string, Handler>();
   readonly triggerTypes = new Map<string, TriggerHandlers>();
-  /** Calls it was asked to make, in order. */
+  /** Calls that were made, in order. */
   readonly made: CallRequest<unknown>[] = [];
-  /** What answers them. */
+  /** Answers these calls. */
   answer: (request: CallRequest<unknown>) => Promise<unknown> = () => Promise.resolve(undefined);
 
   registerFunction<In = Json, Out = unknown>(

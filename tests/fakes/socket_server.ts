@@ -1,5 +1,6 @@
 /**
- * WebSocket servers for tests of what dials: one that a test scripts, one that never says a word.
+ * WebSocket servers for tests of clients: one that a test scripts, one that never answers, and a real
+ * router behind a real port.
  *
  * @module
  */
@@ -11,13 +12,13 @@ import { makeGate } from "../../engine/transport/gate.ts";
 import { listenRaw } from "../../engine/transport/raw_listener.ts";
 import { LAUNCH_ID_HEADER } from "../../sdk/typescript/wire/protocol.ts";
 
-/** What a scripted server does with each line. */
+/** What a scripted server does with each connection. */
 export interface Script {
   /** Answers an upgrade with this status instead of taking it. */
   readonly refuse?: number;
   /** Selects this subprotocol, if it is offered. */
   readonly protocol?: string;
-  /** A line is open. */
+  /** A connection is open. */
   opened?(socket: WebSocket): void;
   /** A message came; without this it is sent back as it is. */
   message?(socket: WebSocket, data: string | ArrayBuffer): void;
@@ -27,9 +28,9 @@ export interface Script {
 export interface SocketServer extends AsyncDisposable {
   /** Its address, such as `ws://127.0.0.1:40000`. */
   readonly url: string;
-  /** The requests for lines, in order. */
+  /** The upgrade requests, in order. */
   readonly requests: { readonly url: URL; readonly headers: Headers }[];
-  /** The codes with which lines ended, in order. */
+  /** The close codes of connections, in order. */
   readonly closeCodes: number[];
 }
 
@@ -103,7 +104,7 @@ export async function upgrade(connection: Deno.TcpConn, protocol?: string): Prom
 export interface SocketEngineOptions {
   /** Default: any free port. */
   readonly port?: number;
-  /** Default: nobody is asked for one. */
+  /** Default: no token is required. */
   readonly authToken?: string;
   /** Default: loopback ones only. */
   readonly allowedOrigins?: string[];

@@ -1,5 +1,5 @@
 /**
- * The project's own sources, for the tests that read them.
+ * The project's own files, for the tests that read them: sources, module graphs, golden frames.
  *
  * @module
  */

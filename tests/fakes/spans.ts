@@ -1,5 +1,5 @@
 /**
- * Spans and calls with everything in them, of which a test changes what it is about.
+ * Spans, calls and logs with all fields, of which a test changes some, and stores of them.
  *
  * @module
  */
@@ -89,7 +89,7 @@ export function storedSpan(
   };
 }
 
-/** A line that a worker's logger said. */
+/** A log line of a worker. */
 export function newLog(changes: Partial<NewLog> = {}): NewLog {
   return {
     at_ms: NOON,
@@ -109,8 +109,8 @@ export function newLog(changes: Partial<NewLog> = {}): NewLog {
   };
 }
 
-/** What a test says of a span; everything else is made up. */
-export interface SpanWords {
+/** The fields of a span that a test sets; all others have defaults. */
+export interface SpanFields {
   readonly seq: number;
   readonly trace?: number;
   readonly span?: number;
@@ -127,7 +127,7 @@ export interface SpanWords {
 }
 
 /** The span of a call from `shop` to a worker without a name, ready to be written. */
-export function spanOf(said: SpanWords): OpenSpans {
+export function spanOf(said: SpanFields): OpenSpans {
   const { seq, trace = 1, span = seq, parent = 0, function_id = "a::f" } = said;
   const open = new OpenSpans();
   const callerId = bytesOf(said.callerId ?? "");
@@ -158,7 +158,7 @@ export function spanOf(said: SpanWords): OpenSpans {
 }
 
 /** Writes such spans to a page. */
-export function writeSpans(page: SpanPage, epoch: number, ...spans: SpanWords[]): void {
+export function writeSpans(page: SpanPage, epoch: number, ...spans: SpanFields[]): void {
   for (const span of spans) page.write(spanOf(span), UNOPENED_PLACE, epoch);
 }
 
@@ -169,7 +169,7 @@ export function callId(slot: number, uses: number): string {
   }-4000-8000-00000000abcd`;
 }
 
-/** Calls as a test tells them, in the order of their ends. */
+/** Calls that a test adds by hand, in the order of their ends. */
 export class FakeTraces implements CallTraces {
   settings: TraceSettings = {
     enabled: true,
@@ -186,14 +186,14 @@ export class FakeTraces implements CallTraces {
 
   readonly spans = {
     open: () => null,
-    record: (span: EndedSpan) => this.#listeners.forEach((hear) => hear(span)),
+    record: (span: EndedSpan) => this.#listeners.forEach((listener) => listener(span)),
     listen: (listener: (span: EndedSpan) => void) => {
       this.#listeners.add(listener);
       return () => void this.#listeners.delete(listener);
     },
   };
 
-  /** Calls happened; those without an end run. */
+  /** Adds calls; those without an end are running. */
   add(...calls: CallSpan[]): void {
     for (const call of calls) {
       if (call.end_ms === null) this.#running.push(call);
@@ -202,7 +202,7 @@ export class FakeTraces implements CallTraces {
     this.#ended.splice(0, this.#ended.length - this.capacity);
   }
 
-  /** Whatever runs has ended otherwise. */
+  /** Removes all running calls. */
   stopRunning(): void {
     this.#running = [];
   }

@@ -1,7 +1,9 @@
 /**
- * Real microVMs for tests: a project to run some in; `vm_host.ts` says whether there can be any.
+ * Real microVMs for tests: a project to run some in, and whether this machine can boot any.
  *
  * They run in software emulation, which every machine has, so that a test means the same everywhere.
+ * A test that needs one is skipped elsewhere, with the reason printed once:
+ * `Deno.test({ name, ignore: typeof vmHere === "string", fn })`.
  *
  * @module
  */
@@ -33,7 +35,7 @@ export class VmProject implements AsyncDisposable {
   readonly root: string;
   readonly dataDirectory: string;
   readonly launcher: MicroVmLauncher;
-  /** What takes its time before programs run, in order. */
+  /** The phases before programs run, in order. */
   readonly phases: string[] = [];
   /** The last lines of the output of all installations. */
   readonly installLines: string[] = [];

@@ -1,9 +1,10 @@
 /**
- * A whole engine in this process, with state and HTTP, and claims about what it does on the wire.
+ * A whole engine in this process, with state and HTTP, and claims about what it does on the wire; the
+ * client reads and writes JSON on a raw WebSocket and knows no SDK.
  *
  * The claims of one subject share an engine, since starting one takes longer than most of them.
  * They run one after another as steps of one test, which ends when the engine has left nothing
- * behind; so each uses names of its own.
+ * behind; so each uses names of its own. Every read has a limit, so a missing message fails the test.
  *
  * @module
  */
@@ -20,13 +21,13 @@ export interface Wire {
   /** Such as `http://127.0.0.1:40000`. */
   readonly httpUrl: string;
   readonly engine: Engine;
-  /** Opens a line that ends with the claim. */
+  /** Opens a connection that is closed when the claim ends. */
   open(shape?: UpgradeShape): Promise<WireClient>;
-  /** Asks for an upgrade and lets the claim look at the answer. */
+  /** Sends an upgrade request; the claim checks the answer. */
   ask(shape?: UpgradeShape): Promise<RawWsClient>;
 }
 
-/** What is claimed, and the proof. */
+/** Claims by name, each with its proof. */
 export type Claims = Readonly<Record<string, (wire: Wire) => Promise<void>>>;
 
 /** How the engine of some claims is configured. */
@@ -42,7 +43,7 @@ export function proveOnWire(subject: string, claims: Claims, settings: WireSetti
   Deno.test(`the engine on the wire: ${subject}`, async (t) => {
     await using engine = await start(settings);
     for (const [name, proof] of Object.entries(claims)) {
-      // What the engine keeps open between claims is looked at when it has stopped.
+      // Resources that the engine keeps open between claims are checked when it has stopped.
       const [sanitizeOps, sanitizeResources] = [false, false];
       const fn = () => prove(engine, proof);
       await t.step({ name, fn, sanitizeOps, sanitizeResources });
@@ -138,11 +139,11 @@ export class WireClient implements AsyncDisposable {
   /** The next message and its text. */
   async receiveRaw(): Promise<Received> {
     const payload = await this.#next();
-    assert.ok(typeof payload === "string", `the line is over: ${JSON.stringify(payload)}`);
+    assert.ok(typeof payload === "string", `the connection is closed: ${JSON.stringify(payload)}`);
     return { text: payload, message: JSON.parse(payload) };
   }
 
-  /** Everything that arrived up to now was handled, and the engine has sent nothing since. */
+  /** Asserts that the engine has handled all frames so far, and has sent nothing in reply. */
   async receivesNothing(): Promise<void> {
     await this.send({ type: "ping" });
     assert.deepEqual(await this.receive(), { type: "pong" });
@@ -182,7 +183,7 @@ export class WireClient implements AsyncDisposable {
     await this.receivesNothing();
   }
 
-  /** Says who it is. */
+  /** Announces the worker. */
   async announce(name: string, ...capabilities: string[]): Promise<void> {
     const data = { runtime: "other", version: "0.1", name, os: "linux", pid: 1, capabilities };
     const action = { type: "void" };
@@ -210,20 +211,20 @@ export class WireClient implements AsyncDisposable {
     return call;
   }
 
-  /** The goodbye of the engine, which has to come next. */
+  /** The close frame of the engine, which has to come next. */
   async closeFrame(): Promise<{ code: number; reason: string }> {
     const end = await this.#next();
-    assert.ok(typeof end !== "string", `expected the end of the line, received ${end}`);
+    assert.ok(typeof end !== "string", `expected a close frame, received ${end}`);
     return end ?? { code: 1006, reason: "" };
   }
 
-  /** Breaks off without a word. */
+  /** Drops the connection without a close frame. */
   destroy(): void {
     this.#isOver = true;
     this.raw.destroy();
   }
 
-  /** Says goodbye and waits until the engine is through with this line. */
+  /** Closes the connection and waits until the engine has closed it, too. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#isOver) {
       await this.raw.close(1000);
@@ -232,7 +233,7 @@ export class WireClient implements AsyncDisposable {
     this.destroy();
   }
 
-  /** A message, a goodbye, or `undefined` at the end of the line. */
+  /** A message, a close frame, or `undefined` at the end of the connection. */
   async #next(): Promise<string | { code: number; reason: string } | undefined> {
     const limit = setTimeout(() => this.raw.destroy(), PATIENCE_MS);
     try {

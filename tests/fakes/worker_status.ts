@@ -1,5 +1,5 @@
 /**
- * What an engine tells of a worker, for tests of those who show it.
+ * The status of a worker as the engine reports it, for tests of commands and pages that show it.
  *
  * @module
  */

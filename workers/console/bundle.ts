@@ -122,7 +122,7 @@ async function readConstant({ module, name }: OutsideConstant): Promise<string> 
 }
 
 async function* filesBelow(folder: string): AsyncGenerator<string> {
-  for await (const entry of Deno.readDir(new URL(folder || "./", PAGE))) {
+  for await (const entry of Deno.readDir(new URL(folder || ".//", PAGE))) {
     const path = `${folder}${entry.name}`;
     if (entry.isDirectory) yield* filesBelow(`${path}/`);
     else yield path;
@@ -131,7 +131,7 @@ async function* filesBelow(folder: string): AsyncGenerator<string> {
 
 if (import.meta.main) {
   const html = await buildPage();
-  await Deno.mkdir(new URL("./", DIST), { recursive: true });
+  await Deno.mkdir(new URL(".//", DIST), { recursive: true });
   await Deno.writeTextFile(DIST, html);
   console.log(`dist/console.html: ${Math.ceil(html.length / 1024)} KB`);
 }

@@ -10,7 +10,7 @@ import { Missing } from "../bench.ts";
 import { type Program, startProgram } from "../program.ts";
 import { makeTrio, type Trio } from "../rows/trios.ts";
 
-const HERE = new URL("./", import.meta.url);
+const HERE = new URL(".//", import.meta.url);
 const READY = [/^(ready)$/m];
 const LISTENING = [/listening on (\d+)/];
 /** Where Debian puts it; not everybody's path has that directory. */

@@ -121,7 +121,7 @@ Deno.test("engine::metrics::list has counts, SDK metrics, and means on request",
   const metrics = [{ name: "process.memory.usage", unit: "By", gauge: { dataPoints } }];
   const text = JSON.stringify({ resourceMetrics: [{ scopeMetrics: [{ metrics }] }] });
   const bytes = new TextEncoder().encode(text);
-  it.local.tell({ kind: "MTRC", bytes, worker_id: null, address: null });
+  it.local.deliver({ kind: "MTRC", bytes, worker_id: null, address: null });
   await it.second();
 
   const list = await it.call("engine::metrics::list", { aggregate_interval: 60 });

@@ -1,6 +1,6 @@
 /**
- * An engine with `engine.tls`, and everybody who may come to it: workers of three languages, the
- * command line, workers that it starts itself, and those who dial or trust the wrong thing.
+ * An engine with `engine.tls` and all its clients: workers of three languages, the
+ * command line, workers that it starts itself, and clients with a wrong URL or CA.
  *
  * @module
  */
@@ -10,8 +10,8 @@ import { type CommandResult, EngineProcess } from "../fakes/engine_process.ts";
 import { findNode, findPython, NodeProgram, PYTHON_ENV } from "../fakes/programs.ts";
 import { until } from "../fakes/until.ts";
 
-const ignore = !await findOpenssl("tests/e2e/tls_e2e_test.ts") ||
-  !await findNode("tests/e2e/tls_e2e_test.ts") || !await findPython("tests/e2e/tls_e2e_test.ts");
+const ignore = !await findOpenssl("tests/e2e/tls_test.ts") ||
+  !await findNode("tests/e2e/tls_test.ts") || !await findPython("tests/e2e/tls_test.ts");
 const ROOT = new URL("../../", import.meta.url);
 
 const DENO_WORKER = `
@@ -39,7 +39,7 @@ async function setup(transport: "raw" | "deno-serve", more = "") {
   const settings = `  transport: ${transport}\n  tls: ${files}\n${more}`;
   const engine = stack.use(await EngineProcess.start("", settings));
   const url = `wss://localhost:${engine.port}`;
-  /** Runs the command line against an address; by default as one has to. */
+  /** Runs the command line against an address. Default: the right URL and CA. */
   const command = async (args: string[], env: Record<string, string>): Promise<CommandResult> => {
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "-A", "--quiet", new URL("cli/main.ts", ROOT).pathname, ...args],
@@ -114,7 +114,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "the command line says what to do when TLS does not come about",
+  name: "the command line says what to do when TLS fails",
   ignore,
   async fn() {
     await using test = await setup("raw");
@@ -199,7 +199,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a certificate that ends soon is said at the start",
+  name: "a certificate that expires soon is logged at the start",
   ignore,
   async fn() {
     await using test = await setup("raw");

@@ -54,7 +54,7 @@ async function setup() {
   };
 }
 
-Deno.test("An engine is scraped with its token, and asked by everybody whether it is ready", async () => {
+Deno.test("An engine is scraped with its token, and reports its readiness without one", async () => {
   await using it = await setup();
   const payload = { a: 2, b: 3 };
   for (let i = 0; i < 3; i++) await it.worker.trigger({ function_id: "math::add", payload });
@@ -76,7 +76,7 @@ Deno.test("An engine is scraped with its token, and asked by everybody whether i
   assert.deepEqual(await it.get("/readyz"), { status: 200, text: '{"ready":true,"reasons":[]}\n' });
 });
 
-Deno.test("An engine exports calls, metrics and logs to where OTEL_* says", async () => {
+Deno.test("An engine exports calls, metrics and logs to the endpoint of OTEL_*", async () => {
   await using receiver = new OtlpReceiver();
   using _ = withEnv({
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,

@@ -1,5 +1,5 @@
 /**
- * What a line costs while nobody says anything on it: with 10,000 of them, each kilobyte of live
+ * The memory of an idle connection: with 10,000 of them, each kilobyte of live
  * objects is some twenty megabytes of the engine's memory, garbage and gaps included.
  *
  * @module
@@ -13,15 +13,15 @@ import { noopObserver, Router } from "../../engine/core/router.ts";
 import { systemClock } from "../../engine/platform/system_clock.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "../fakes/fake_router.ts";
 
-/** Live objects of one line, that of its client in this process included: 6.7 KB are measured. */
-const LINE_BYTES_MAX = 7_500;
-const LINES = 400;
+/** Live objects of one connection, its client in this process included: 6.7 KB are measured. */
+const CONNECTION_BYTES_MAX = 7_500;
+const CONNECTIONS = 400;
 const UPGRADE = new TextEncoder().encode(
   "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
 );
 
-Deno.test("an idle line keeps few bytes alive", async () => {
+Deno.test("an idle connection keeps few bytes alive", async () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   const router = new Router({
@@ -36,10 +36,10 @@ Deno.test("an idle line keeps few bytes alive", async () => {
     { hostname: "127.0.0.1", port: 0, maxMessageBytes: 2 ** 26, maxQueuedBytes: 2 ** 28 },
     makeGate({
       allowedOrigins: [],
-      maxConnections: 2 * LINES,
-      accept: ({ address }) => (line) =>
-        router.open(line, { address, launch_id: null, builtin: null }),
-      acceptTelemetry: () => () => assert.fail("nobody asks for it"),
+      maxConnections: 2 * CONNECTIONS,
+      accept: ({ address }) => (connection) =>
+        router.open(connection, { address, launch_id: null, builtin: null }),
+      acceptTelemetry: () => () => assert.fail("no client asks for it"),
     }),
   );
   const clients: Deno.TcpConn[] = [];
@@ -52,24 +52,24 @@ Deno.test("an idle line keeps few bytes alive", async () => {
     return heapUsed + external;
   };
 
-  await open(LINES / 4); // Until code and tables have their size.
+  await open(CONNECTIONS / 4); // Until code and tables have their size.
   const before = live();
-  await open(LINES);
-  const bytes = (live() - before) / LINES;
+  await open(CONNECTIONS);
+  const bytes = (live() - before) / CONNECTIONS;
 
   for (const client of clients) client.close();
   await listener.close();
-  assert.ok(bytes < LINE_BYTES_MAX, `${Math.round(bytes)} bytes a line`);
+  assert.ok(bytes < CONNECTION_BYTES_MAX, `${Math.round(bytes)} bytes per connection`);
 });
 
-/** Opens a line, and returns when the router has taken it. */
+/** Opens a connection; resolves when the router has accepted it. */
 async function connect(port: number): Promise<Deno.TcpConn> {
   const client = await Deno.connect({ hostname: "127.0.0.1", port });
   await client.write(UPGRADE);
-  const heard = new Uint8Array(2_048);
+  const received = new Uint8Array(2_048);
   for (let text = ""; !text.includes("workerregistered");) {
-    const count = await client.read(heard);
-    text += new TextDecoder().decode(heard.subarray(0, count ?? assert.fail("refused")));
+    const count = await client.read(received);
+    text += new TextDecoder().decode(received.subarray(0, count ?? assert.fail("refused")));
   }
   return client;
 }
