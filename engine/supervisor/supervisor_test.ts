@@ -333,7 +333,7 @@ Deno.test("Supervisor checks status against processes and connections", async ()
   const { memory_bytes, cpu_percent } = await supervisor.status("w");
   assert.deepEqual([memory_bytes, cpu_percent], [4_096, 1.5]);
 
-  directory.leave("line-100");
+  directory.leave("connection-100");
   assert.equal((await supervisor.status("w")).state, "starting");
   usages.set(100, { isAlive: false, memoryBytes: null, cpuPercent: null });
 

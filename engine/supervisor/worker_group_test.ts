@@ -148,7 +148,7 @@ Deno.test("a replica is drained before it is stopped, and its calls wait for its
   await supervisor.restart("w", { reinstall: false });
   await there.reaches("w", "stopping");
   const [handover] = traffic.handovers;
-  assert.deepEqual([handover!.worker_ids, handover!.isComingBack], [["line-100"], true]);
+  assert.deepEqual([handover!.worker_ids, handover!.isComingBack], [["connection-100"], true]);
   assert.deepEqual(launcher.last.stops, []);
   handover!.runningCalls = 0;
   clock.tick(20);
