@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
-import * as door from "./mod.ts";
+import * as api from "./mod.ts";
 
 Deno.test("startEngine() and vmStatus() of engine/mod.ts are the real ones", async () => {
-  await assert.rejects(door.startEngine({ configPath: "/nowhere/config.yaml" }), {
+  await assert.rejects(api.startEngine({ configPath: "/nowhere/config.yaml" }), {
     code: "config_invalid",
   });
-  assert.equal(typeof (await door.vmStatus()).ready, "boolean");
+  assert.equal(typeof (await api.vmStatus()).ready, "boolean");
 });
 
 Deno.test("writeSdkCopies() of engine/mod.ts writes both SDKs", async () => {
   const directory = await Deno.makeTempDir();
   try {
-    await door.writeSdkCopies(directory);
+    await api.writeSdkCopies(directory);
 
     assert.ok(await Deno.stat(`${directory}/sdk/python/engine_sdk/__init__.py`));
     assert.ok(await Deno.stat(`${directory}/sdk/typescript/engine_sdk.js`));
@@ -22,5 +22,5 @@ Deno.test("writeSdkCopies() of engine/mod.ts writes both SDKs", async () => {
 
 Deno.test("operatorUrl() of engine/mod.ts leaves an address as it is without a key", async () => {
   const console = "http://127.0.0.1:3113";
-  assert.equal(await door.operatorUrl(console, "ws://127.0.0.1:9"), console);
+  assert.equal(await api.operatorUrl(console, "ws://127.0.0.1:9"), console);
 });

@@ -224,7 +224,7 @@ Deno.test("Project calls changed() when another configuration is in force, and n
   assert.deepEqual(there.changes, [1, 2]);
 
   await there.project.apply(() => undefined);
-  await assert.rejects(there.project.remove("nobody"));
+  await assert.rejects(there.project.remove("unknown"));
   assert.deepEqual(there.changes, [1, 2]);
 });
 
@@ -486,7 +486,7 @@ Deno.test("Project.exec() refuses built-in workers, which run inside the engine"
     code: "INVALID_ARGUMENTS",
     message: "engine-state runs inside the engine, and no command can be run beside it there",
   });
-  await assert.rejects(exec("nobody"), { code: "NOT_FOUND" });
+  await assert.rejects(exec("unknown"), { code: "NOT_FOUND" });
 });
 
 Deno.test("Project names the existing workers in the error for an unknown one", async () => {

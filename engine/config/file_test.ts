@@ -117,7 +117,7 @@ Deno.test("changeWorkerKeys() puts a value in the place of a variable", () => {
 });
 
 Deno.test("changeWorkerKeys() refuses a name that is not there", () => {
-  assert.throws(() => changeWorkerKeys(FILE, "nobody", { replicas: 2 }), { code: "NOT_FOUND" });
+  assert.throws(() => changeWorkerKeys(FILE, "unknown", { replicas: 2 }), { code: "NOT_FOUND" });
 });
 
 for (
@@ -203,9 +203,9 @@ Deno.test("edits refuse a text that is broken or of another shape", () => {
 });
 
 Deno.test("removeWorkerEntry() refuses a name that is not there", () => {
-  assert.throws(() => removeWorkerEntry(FILE, "nobody"), {
+  assert.throws(() => removeWorkerEntry(FILE, "unknown"), {
     code: "NOT_FOUND",
-    message: "config.yaml has no worker nobody",
+    message: "config.yaml has no worker unknown",
   });
 });
 

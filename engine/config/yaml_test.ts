@@ -124,7 +124,7 @@ Deno.test("readYaml() keeps a key named __proto__ as a plain member", () => {
   assert.deepEqual(Object.keys(value as object), ["__proto__"]);
 });
 
-Deno.test("pathOf() quotes keys that are not plain words", () => {
+Deno.test("pathOf() quotes keys that are not identifiers", () => {
   assert.equal(pathOf("", "engine"), "engine");
   assert.equal(pathOf("workers", 2), "workers[2]");
   assert.equal(pathOf("workers[2].env", "a b"), 'workers[2].env["a b"]');

@@ -339,7 +339,7 @@ export class Calls {
     const left = invocation.since + invocation.timeout_ms - now;
     if (left <= 0) return this.#timedOut(invocation);
     const call = readWorkerMessage(parseMessage(text)) as InvokeFunction;
-    // PROTOCOL 3.3: the callee is told the remaining time.
+    // PROTOCOL 3.3: the callee receives the remaining time.
     if (call.timeout_ms !== undefined) call.timeout_ms = Math.ceil(left);
     const remainder = callRemainder(call, text);
     const chosen = this.#placement.choose(caller, call, remainder.end - remainder.idEnd);

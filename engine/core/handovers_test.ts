@@ -135,7 +135,7 @@ Deno.test("ids of closed or unknown connections are ignored", () => {
   const { router, worker, caller } = calling();
   worker.cut();
 
-  const handover = router.traffic.drain([worker.worker_id, "nobody", "", caller.worker_id], COMES);
+  const handover = router.traffic.drain([worker.worker_id, "unknown", "", caller.worker_id], COMES);
   call(caller, "i1");
 
   assert.equal(handover.runningCalls, 0);

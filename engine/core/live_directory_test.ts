@@ -120,7 +120,7 @@ Deno.test("a worker is listed from its connection on, with its registrations and
     [null, false, "10.1.2.3", "l7", clock.wall()],
   );
   assert.deepEqual([view.function_count, view.trigger_count, view.active_invocations], [1, 1, 1]);
-  assert.equal(router.directory.worker("nobody"), undefined);
+  assert.equal(router.directory.worker("unknown"), undefined);
 });
 
 Deno.test("a connection of the command line is listed as an operator's, others are not", () => {

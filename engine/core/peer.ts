@@ -17,7 +17,7 @@ import { RateWindow } from "./guards.ts";
 import { bytesOf, NO_BYTES, viewOf } from "./wire/bytes.ts";
 import { SlotIndex } from "./wire/bytes_index.ts";
 
-/** What the engine knows of a connection before its worker sends anything. */
+/** What the engine knows about a connection before its worker sends anything. */
 export interface PeerInfo {
   /** Address of the remote end; `null` for a connection inside this process. */
   readonly address: string | null;

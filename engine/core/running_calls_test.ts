@@ -168,13 +168,13 @@ Deno.test("each way in which a call ends is observed once", () => {
   const { calls, caller, events, open } = setup();
   const error = failure("timeout", "late");
   calls.fail(open(), error, "its time");
-  calls.drop(open(), error, "nobody");
+  calls.drop(open(), error, "no worker");
   calls.settleError(open(), remainderOf(`","error":1}`), error);
 
   const ends = events.filter((line) => !line.startsWith("opened"));
   assert.deepEqual(ends, [
     "failed timeout by its time",
-    "failed timeout by nobody",
+    "failed timeout by no worker",
     "failed timeout by null",
   ]);
   assert.equal(sentTo(caller).length, 2, "one was dropped without a word");

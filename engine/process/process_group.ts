@@ -5,7 +5,7 @@
  * waits at a gate, a shell that becomes the program when it reads a line; beside it stands a guard,
  * a shell in a session of its own that ends the group when the engine's end of its standard input
  * closes. The gate opens when the guard runs, so an engine that is killed at any moment leaves
- * nothing behind. A process is told from a later one with the same id by its start time.
+ * nothing behind. The start time distinguishes a process from a later one with the same id.
  *
  * @module
  */

@@ -192,7 +192,7 @@ Deno.test("The failure says what the disk said and what to do", async () => {
   );
 });
 
-Deno.test("Work that nobody waits for is done between commits until there is none", async () => {
+Deno.test("Background work is done between commits until there is none", async () => {
   const { group, add, end, setRest, settled } = setup();
   const order: string[] = [];
   setRest(() => {

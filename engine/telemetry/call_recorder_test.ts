@@ -135,12 +135,12 @@ Deno.test("a rejected call is a span with its error and without a callee", () =>
     max_inflight_calls_per_worker: 1,
   });
   worker.say({ type: "registerfunction", id: "checked", request_format: OBJECT });
-  call(caller, "i1", { function_id: "nobody", data: { n: 1 } });
+  call(caller, "i1", { function_id: "missing", data: { n: 1 } });
   call(caller, "i2", { function_id: "checked", data: {} });
   call(caller, "i3", { action: { type: "enqueue", queue: "q" } });
   call(caller, "i4");
   call(caller, "i5");
-  call(caller, "i6", { function_id: "nobody", action: { type: "void" } });
+  call(caller, "i6", { function_id: "missing", action: { type: "void" } });
 
   const spans = take();
   assert.deepEqual(spans.map(({ error_code }) => error_code), [
@@ -152,7 +152,7 @@ Deno.test("a rejected call is a span with its error and without a callee", () =>
   ]);
   const [first] = spans;
   assert.deepEqual(ends(first!), ["function_not_found", null, false, true]);
-  assert.equal(first!.error_message, "Function nobody not found");
+  assert.equal(first!.error_message, "Function missing not found");
   assert.deepEqual([first!.request, first!.caller_invocation_id], ['{"n":1}', "i1"]);
   assert.equal(recorder.other.calls, 2, "unknown functions are counted together");
   assert.deepEqual([...recorder.other.errors], [["function_not_found", 2]]);
@@ -202,13 +202,13 @@ Deno.test("a call that registers a trigger runs until the provider has replied",
 Deno.test("a span has the name that the worker had at the time of the call", () => {
   const { open, take } = recordedRouter();
   const line = open();
-  call(line, "i1", { function_id: "nobody::x" });
+  call(line, "i1", { function_id: "missing::x" });
   announce(line);
-  call(line, "i2", { function_id: "nobody::x" });
+  call(line, "i2", { function_id: "missing::x" });
 
-  const names = take().filter(({ function_id }) => function_id === "nobody::x")
+  const names = take().filter(({ function_id }) => function_id === "missing::x")
     .map(({ caller }) => caller.name);
-  assert.deepEqual(names, ["nobody", "w"]);
+  assert.deepEqual(names, ["missing", "w"]);
 });
 
 Deno.test("with tracing off calls are counted, and frames are forwarded unchanged", () => {

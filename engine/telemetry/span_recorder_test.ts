@@ -203,7 +203,7 @@ Deno.test("a limited number of calls per second keeps payloads and candidates", 
 Deno.test("errors are kept in a flood, too", () => {
   const engine = recordedRouter();
   for (let i = 0; i < TRACE_DETAILS_PER_SECOND + 50; i++) {
-    call(engine.caller, `i${i}`, { function_id: "nobody" });
+    call(engine.caller, `i${i}`, { function_id: "missing" });
   }
 
   const { error_code, request } = engine.take().at(-1)!;
@@ -347,7 +347,7 @@ Deno.test("BuiltinSpans.open() continues a trace under a new span, and keeps its
     assert.equal(opened.slice(-2), parent.slice(-2));
     assert.notEqual(opened, parent);
   }
-  assert.deepEqual(operations, [], "nobody decides anew");
+  assert.deepEqual(operations, [], "no other decision is made");
 });
 
 Deno.test("BuiltinSpans.open() returns a valid parent when tracing is off", () => {

@@ -142,7 +142,7 @@ Deno.test("memory grows with what comes, not with what a header claims", () => {
   assert.ok(reader.room().length <= READ_BYTES_FIRST * 4);
 });
 
-Deno.test("a full read makes room for a larger one, and shrinkBuffers() lets go of it", () => {
+Deno.test("a full read enlarges the buffer, and shrinkBuffers() releases it", () => {
   const { reader } = setup();
   const busy = frame(OPCODE.text, new Uint8Array(50_000));
   feed(reader, joined(Array(20).fill(busy)));

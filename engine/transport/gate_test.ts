@@ -125,7 +125,7 @@ for (
   });
 }
 
-Deno.test("a listed origin of an odd scheme lets nobody else in", () => {
+Deno.test("a listed origin with an unusual scheme admits no other", () => {
   const { gate } = setup({ allowedOrigins: ["app://console"] });
 
   open(gate(request("/", { origin: "app://console" })));
@@ -146,7 +146,7 @@ Deno.test("lines beyond the bound are refused with 503 until one ends", () => {
   assert.equal(refusal(gate(request("/"))).status, 503);
 });
 
-Deno.test("a line that nobody could take does not count", () => {
+Deno.test("a connection that is not accepted does not count", () => {
   let isBroken = true;
   const { gate } = setup({
     maxConnections: 1,
@@ -239,7 +239,7 @@ Deno.test("telemetry is handed on by its kind, without its mark", () => {
   ]);
 });
 
-Deno.test("what is no telemetry reaches nobody", () => {
+Deno.test("frames that are not telemetry are dropped", () => {
   const { line, frames } = setupTelemetry();
 
   for (const text of ["", "LO", "otlp{}", "XXXX{}", '{"type":"ping"}']) line.binary(bytes(text));

@@ -26,7 +26,7 @@ Deno.test("what the worker sends is handled before send returns", async () => {
   assert.deepEqual(log, ["engine text one", "engine binary 1,2"]);
 });
 
-Deno.test("what the worker sends before the line is open goes nowhere", async () => {
+Deno.test("frames that the worker sends before the connection is open are dropped", async () => {
   const { log, dial } = setup();
 
   const { transport } = dial();
@@ -199,7 +199,7 @@ Deno.test("a line closed before it opened is never shown to the router", async (
   assert.deepEqual(peers, []);
 });
 
-Deno.test("reading on a local line cannot be paused, and says so", async () => {
+Deno.test("pause() of a local connection returns false", async () => {
   const { dial } = setup();
   const { connection } = await dial().open();
 
@@ -207,7 +207,7 @@ Deno.test("reading on a local line cannot be paused, and says so", async () => {
   connection().resume();
 });
 
-Deno.test("every local line has an id of its own", async () => {
+Deno.test("every local connection has its own id", async () => {
   const { dial } = setup();
   const a = await dial().open();
   const first = a.connection().id;

@@ -315,7 +315,7 @@ export class RawConnection implements Connection, FrameEvents {
     this.#options.cut(this.#address, reason);
     this.#queue.drop();
     this.close(1008, reason);
-    // The peer may never read the close frame; its callers are told now.
+    // The peer may never read the close frame; its calls end now.
     queueMicrotask(() => this.#report());
   }
 

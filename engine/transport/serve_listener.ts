@@ -234,7 +234,7 @@ export class ServeConnection implements Connection {
     const reason = `peer ${what}: ${bytes} bytes unsent`;
     this.#options.cut(reason);
     this.close(1008, reason);
-    // The peer will not read the close frame; its callers are told now.
+    // The peer will not read the close frame; its calls end now.
     queueMicrotask(() => this.#report(1008, reason));
   }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { alternately } from "./bench.ts";
 
-Deno.test("alternately() measures everybody in each round, and each begins once", async () => {
+Deno.test("alternately() measures every entry in each round, and each begins once", async () => {
   const order: string[] = [];
   const subject = (name: string) => () => Promise.resolve(order.push(name));
 

@@ -37,7 +37,7 @@ function remember(worker: FakeWorker, id: Uint8Array): void {
   };
 }
 
-/** Makes one call after the other, with so many others that never end. */
+/** Calls one after the other, beside so many calls that never end. */
 function setup(running: number, space: string): () => void {
   const engine = fakeRouter({ max_inflight_calls_per_worker: running + 10 });
   const [worker, caller] = [engine.open(), engine.open()];

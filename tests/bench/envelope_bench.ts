@@ -1,7 +1,7 @@
 /**
  * What finding the way of a frame costs, compared with parsing it.
  *
- * Expected: about a tenth of a parse, which is what the search for late fields takes; linear in
+ * Expected: about a tenth of a parse, which is what the search for trailing fields takes; linear in
  * the size of the payload, and flat for what stands before it.
  *
  * @module

@@ -283,7 +283,7 @@ proveOnWire("floods of calls that fail", {
         await client.send({
           type,
           invocation_id: `${j}`,
-          function_id: "nobody::there",
+          function_id: "missing::f",
           data: { j },
         });
       }
@@ -303,7 +303,7 @@ proveOnWire("floods of calls that fail", {
 
     const void_ = {
       type: "invokefunction",
-      function_id: "nobody::there",
+      function_id: "missing::f",
       action: { type: "void" },
     };
     for (let i = 0; i < 10_000; i++) await client.send(void_);

@@ -246,7 +246,7 @@ proveOnWire("three modes", {
 
   "void calls that cannot run are not answered either": async ({ open }) => {
     const caller = await open();
-    const lost = { type: "invokefunction", function_id: "nobody::there" };
+    const lost = { type: "invokefunction", function_id: "missing::f" };
 
     await caller.send({ ...lost, action: VOID }, lost, {
       ...lost,

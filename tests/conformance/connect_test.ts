@@ -106,7 +106,7 @@ proveOnWire("upgrade", {
     const client = await open();
     const value = "x".repeat(16 * 1024 * 1024);
 
-    const failure = await client.failure("nobody::there", value);
+    const failure = await client.failure("missing::f", value);
 
     assert.equal(failure.code, "function_not_found");
   },

@@ -87,8 +87,8 @@ proveOnWire("lists of functions", {
     assert.deepEqual(await ids({ search: "apple" }), ["narrow::apple", "narrow::pear"]);
     assert.deepEqual(await ids({ prefix: "narrow::p" }), ["narrow::pear"]);
     assert.equal((await ids({ worker: "narrower" })).length, 3);
-    assert.equal((await ids({ workers: ["narrower", "nobody"] })).length, 3);
-    assert.deepEqual(await ids({ worker: "nobody" }), []);
+    assert.equal((await ids({ workers: ["narrower", "unknown"] })).length, 3);
+    assert.deepEqual(await ids({ worker: "unknown" }), []);
     const states = await ids({ worker: "engine-state" });
     for (const name of ["get", "set", "delete", "list", "list_groups", "update"]) {
       assert.ok(states.includes(`state::${name}`), name);
@@ -228,7 +228,7 @@ proveOnWire("lists of triggers", {
 
   "details of a parked trigger have null for provider and function": async ({ open }) => {
     const client = await open();
-    const trigger = { id: "parked-1", trigger_type: "nobody's", function_id: "none::f" };
+    const trigger = { id: "parked-1", trigger_type: "unknown", function_id: "none::f" };
     await client.send({ type: "registertrigger", ...trigger });
 
     const info = await client.value<JsonObject>("engine::registered-triggers::info", {

@@ -96,23 +96,23 @@ proveOnWire("statuses of failures", {
   "no such function and a worker that dies are 503": async (wire) => {
     const worker = await serve(wire, "dies::f", { api_path: "/dies" });
     const keeper = await wire.open();
-    const config = { api_path: "/nobody" };
+    const config = { api_path: "/missing" };
     await keeper.send({
       type: "registertrigger",
       id: "n",
       trigger_type: "http",
-      function_id: "nobody::f",
+      function_id: "missing::f",
       config,
     });
     await keeper.receivesNothing();
 
-    const nobody = await ask(wire, "/nobody");
+    const missing = await ask(wire, "/missing");
     const asked = ask(wire, "/dies");
     await worker.receive();
     worker.destroy();
     const died = await asked;
 
-    assert.deepEqual([nobody.status, errorOf(nobody).code], [503, "function_not_found"]);
+    assert.deepEqual([missing.status, errorOf(missing).code], [503, "function_not_found"]);
     assert.deepEqual([died.status, errorOf(died).code], [503, "invocation_stopped"]);
   },
 

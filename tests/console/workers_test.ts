@@ -19,7 +19,7 @@ const worker = registerWorker(Deno.env.get("ENGINE_URL"), { workerName: "greeter
 worker.registerFunction("greeter::hello", ({ name }) => {
   console.log("greeting " + name);
   return { greeting: "Hello, " + name };
-}, { description: "Greets somebody" });
+}, { description: "Greets by name" });
 `;
 
 const MANAGED = {

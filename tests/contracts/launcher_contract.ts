@@ -82,7 +82,7 @@ function testOutput(claim: Claim): void {
   claim(
     "runs the command as a shell does, in the directory, with the environment",
     async (under) => {
-      const command = `pwd; echo "$GREETING \${NOBODY:-x}" | tr a-z A-Z && echo "it's"`;
+      const command = `pwd; echo "$GREETING \${MISSING:-x}" | tr a-z A-Z && echo "it's"`;
       const { running, lines } = await start(under, command, { GREETING: "hello 'there'" });
 
       await running.ended;

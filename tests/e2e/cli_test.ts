@@ -49,7 +49,7 @@ const payload = { type: "object", properties: { name: { type: "string", default:
 worker.registerFunction("greet::hello", ({ name = "you" }) => {
   console.log("greeting \\u001b[31m" + name);
   return { text: "Hello, " + name };
-}, { description: "Greets somebody", request_format: payload });
+}, { description: "Greets by name", request_format: payload });
 worker.registerFunction("greet::fail", () => {
   throw Object.assign(new Error("No more greetings"), { code: "sold_out", details: { left: 0 } });
 });
@@ -96,7 +96,7 @@ Deno.test("a worker's life: add, call, look, stop, start, remove", async (t) => 
   await t.step("trigger FUNCTION --help shows what the function takes", async () => {
     const { code, stdout } = await engine.command("trigger", "greet::hello", "--help");
     assert.equal(code, 0);
-    assert.match(stdout, /^greet::hello\n {2}Greets somebody\n/);
+    assert.match(stdout, /^greet::hello\n {2}Greets by name\n/);
     assert.match(stdout, /^ {2}name {2}string {2}optional {2}\(default "you"\)$/m);
   });
 
@@ -130,7 +130,7 @@ Deno.test("a worker's life: add, call, look, stop, start, remove", async (t) => 
 
   await t.step("functions, worker list and worker status show it", async () => {
     const functions = await engine.command("functions", "greet");
-    assert.match(functions.stdout, /^greet::hello {2}greeter {2,}Greets somebody$/m);
+    assert.match(functions.stdout, /^greet::hello {2}greeter {2,}Greets by name$/m);
     const list = await engine.command("worker", "list");
     assert.match(
       list.stdout,
@@ -239,7 +239,7 @@ Deno.test("worker add refuses what is no worker, and config.yaml stays as it was
   for (
     const [what, args, said] of [
       ["a manifest with tabs", ["./workers/greeter"], /received a tab \(line 3\)/],
-      ["a directory that is not there", ["./workers/nobody"], /nobody.*received nothing there/],
+      ["a directory that is not there", ["./workers/missing"], /missing.*received nothing there/],
       ["a directory without a manifest", ["."], /engine\.worker\.yaml.*received nothing there/],
       ["a built-in that is not there", ["engine-banana"], /there are: engine-state, engine-http/],
     ] as const

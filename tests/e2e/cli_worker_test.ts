@@ -1,6 +1,6 @@
 /**
  * What the program `engine` does to workers, from end to end: several at once, commands beside
- * them, time-outs, Ctrl-C, and who may do it.
+ * them, timeouts, Ctrl-C, and permissions.
  *
  * @module
  */

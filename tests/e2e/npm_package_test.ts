@@ -39,9 +39,9 @@ Deno.test("sdk/npm contains nothing about the machine that built it", () => {
 
 Deno.test("sdk/npm exports the same names as mod.ts, with types for each", async () => {
   const sdk = await import(new URL("engine_sdk.js", PACKAGE).href);
-  const door = await import("../../mod.ts");
+  const api = await import("../../mod.ts");
 
-  const values = Object.keys(door).sort();
+  const values = Object.keys(api).sort();
   assert.deepEqual(Object.keys(sdk).sort(), values);
   const declared = exportedNames(types);
   assert.deepEqual(declared.filter((name) => !name.startsWith("type ")), values);

@@ -55,7 +55,7 @@ export class FakeTerminal implements Terminal {
   readonly screen: FakeScreen | undefined;
   readonly #options: FakeOptions;
   readonly #listeners = new Set<() => void>();
-  /** Lines to the engine that are open. */
+  /** Open connections to the engine. */
   openConnections = 0;
   #nowMs = 1_000;
 
@@ -148,7 +148,7 @@ export class FakeTerminal implements Terminal {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  /** Whoever still waits for Ctrl-C. */
+  /** The listeners for Ctrl-C. */
   get interruptListeners(): number {
     return this.#listeners.size;
   }

@@ -174,7 +174,7 @@ export class WireClient implements AsyncDisposable {
     return answer.error as JsonObject;
   }
 
-  /** Offers functions; when this resolves the engine knows them. */
+  /** Registers functions; the engine has handled the frames when this resolves. */
   async offer(...ids: (string | JsonObject)[]): Promise<void> {
     for (const each of ids) {
       const fields = typeof each === "string" ? { id: each } : each;

@@ -135,8 +135,9 @@ export async function play(carrier: Carrier, { send, back, ends }: Case): Promis
   const closeFrame = code === null ? new Uint8Array() : Uint8Array.of(code >> 8, code & 255);
   const expected = [...back, { opcode: OP.close, payload: closeFrame }].map(shown);
   // A read that ends behind a header is answered with an unsolicited pong.
-  const unasked = shown(pong());
-  const isSaid = (frame: string): boolean => frame !== unasked || expected.includes(unasked);
+  const unsolicited = shown(pong());
+  const isSaid = (frame: string): boolean =>
+    frame !== unsolicited || expected.includes(unsolicited);
   assert.deepEqual(heard.map(shown).filter(isSaid), expected);
   assert.equal((await recorded.end()).code, code ?? 1005);
 }

@@ -47,10 +47,10 @@ const PING_CASES: readonly Case[] = [
     back: [pong(filled(125))],
   },
   { name: "2.7 an unsolicited pong", send: [frame(OP.pong)], back: [] },
-  { name: "2.8 such a pong with payload", send: [frame(OP.pong, "unasked")], back: [] },
+  { name: "2.8 such a pong with payload", send: [frame(OP.pong, "unsolicited")], back: [] },
   {
     name: "2.9 such a pong, then a ping",
-    send: [frame(OP.pong, "unasked"), ping("asked")],
+    send: [frame(OP.pong, "unsolicited"), ping("asked")],
     back: [pong("asked")],
   },
   tenPings("2.10 ten pings", (frames) => frames),

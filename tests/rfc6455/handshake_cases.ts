@@ -52,7 +52,7 @@ const OPENED: readonly HandshakeCase[] = [
   opens("section 4.1 an absolute target", ["GET http://localhost/ HTTP/1.1", ...HEADERS]),
   opens("section 4.1 a large cookie", [REQUEST, ...HEADERS, `Cookie: a=${"x".repeat(8_000)}`]),
   {
-    ...opens("section 4.2.2 subprotocols that nobody knows are left out of the answer", [
+    ...opens("section 4.2.2 unknown subprotocols are left out of the answer", [
       ...[REQUEST, ...HEADERS, "Sec-WebSocket-Protocol: chat, superchat"],
     ]),
     silent: /sec-websocket-protocol/i,

@@ -136,7 +136,7 @@ function say({ events }: FakeWorker, frame: string, way: Way, seed: number): voi
 type Consequences = ReturnType<typeof consequences>;
 
 /** Normalizes messages: values are compared, not how they are written. */
-function meaning({ sent, later, running, spans, events }: Consequences, frame: string): unknown {
+function normalized({ sent, later, running, spans, events }: Consequences, frame: string): unknown {
   const isWhole = isJson(frame);
   const read = (texts: string[]) => texts.map((text) => messageIn(text, isWhole));
   return {
@@ -216,7 +216,7 @@ function compare(trial: Trial): boolean {
     assert.deepEqual(consequences(trial, way), text, `${way}, ${of}`);
   }
   const parsed = consequences(trial, "behind a space");
-  assert.deepEqual(meaning(parsed, frame), meaning(text, frame), of);
+  assert.deepEqual(normalized(parsed, frame), normalized(text, frame), of);
   return true;
 }
 

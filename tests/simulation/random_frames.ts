@@ -52,7 +52,7 @@ const ERRORS = [
   ...['"boom"', "null", "5", '{"code":5}', '{"code":"c","message":"m","retryable":true, "x":[ ]}'],
 ];
 /** Values of repeated and unknown fields. */
-const STRAYS: readonly Field[] = [
+const REPEATED: readonly Field[] = [
   ["action", '{"type":"void"}'],
   ["type", '"registrationrejected"'],
   ["type", '"invocationresult"'],
@@ -78,7 +78,7 @@ export function randomFrame(random: Random, names: FrameNames): string {
   const fields = random.once(3) ? resultFields(random, names) : callFields(random, names);
   const isCanonical = !random.once(4);
   if (!isCanonical) shuffle(random, fields);
-  if (random.once(8)) fields.splice(random.below(fields.length + 1), 0, random.pick(STRAYS));
+  if (random.once(8)) fields.splice(random.below(fields.length + 1), 0, random.pick(REPEATED));
   if (random.once(10)) fields.push(...fields.splice(1 + random.below(fields.length - 1), 1));
   const escaped = random.once(12) ? random.below(fields.length) : -1;
   const space = random.once(isCanonical ? 10 : 2) ? () => random.pick(SPACES) : () => "";

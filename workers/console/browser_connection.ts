@@ -186,7 +186,7 @@ export class BrowserConnection {
 
   #call(call: CallMessage, rights: Rights): void {
     const { id, function_id, payload, namespace, timeout_ms, metadata } = call;
-    // Calls of the engine's own functions only feed the page; recorded, they would hide the others.
+    // Calls of core functions only feed the page; recorded, they would hide the others.
     const { traceparent, trace_id } = beginTrace(!function_id.startsWith("engine::"));
     this.#run(id, trace_id, async (signal, duration) => {
       const result = await this.#services.engine.call({

@@ -165,7 +165,7 @@ Deno.test("BrowserConnection forwards every field of a call, and sends the resul
   assert.deepEqual(socket.about(1), [{ type: "result", id: 1, result, duration_ms: 7, trace_id }]);
 });
 
-Deno.test("BrowserConnection does not record calls of the engine's own functions", async () => {
+Deno.test("BrowserConnection does not record calls of core functions", async () => {
   const { worker, socket, say } = setup();
   worker.functions["engine::workers::list"] = () => undefined;
 
@@ -183,7 +183,7 @@ Deno.test("BrowserConnection answers a failed call with code, message, details a
   };
 
   await say(call(1, "a::b"));
-  await say(call(2, "nobody::there"));
+  await say(call(2, "missing::f"));
 
   const [first, second] = [...socket.about(1), ...socket.about(2)];
   assert.ok(first?.type === "error" && second?.type === "error");

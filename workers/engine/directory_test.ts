@@ -171,7 +171,7 @@ Deno.test("engine::functions::info returns errors per id of a batch", async () =
   });
 });
 
-Deno.test("engine::functions::info has the schemas of the engine's own functions", async () => {
+Deno.test("engine::functions::info has the schemas of core functions", async () => {
   await using it = await setup();
 
   const result = await it.ask("engine::functions::info", { function_id: "engine::triggers::info" });

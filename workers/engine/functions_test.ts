@@ -59,7 +59,7 @@ Deno.test("A checked function receives the context of its call", () => {
   assert.equal(handler!(null, undefined, { caller: "w7" } as CallContext), "w7");
 });
 
-Deno.test("CheckedFunctions.schemaOf() has the schemas of its own functions only", () => {
+Deno.test("CheckedFunctions.schemaOf() has the schemas of the functions it checks only", () => {
   const { registry } = setup();
 
   const schema = registry.schemaOf("f") as { properties: { name: { type: string } } };

@@ -403,7 +403,7 @@ Deno.test("A condition that is too slow is answered with 504", async () => {
 });
 
 for (const said of [{}, { action: "allow" }, { action: null }, true, "continue", []]) {
-  Deno.test(`Middleware that returns ${JSON.stringify(said)} opens no door`, async () => {
+  Deno.test(`Middleware that returns ${JSON.stringify(said)} lets no request pass`, async () => {
     const { send, ran } = setup({ early: () => said });
 
     const response = await send();

@@ -263,7 +263,7 @@ Deno.test("Ten requests over the limit are answered with 429, and room comes bac
   assert.equal((await later).status, 200);
 });
 
-Deno.test("A client that went away before anybody looked cancels the call as well", async () => {
+Deno.test("A client that had left before the request was read cancels the call as well", async () => {
   const { route, fetch, clock } = fakeHttp({}, {
     f: ({ signal }) =>
       new Promise((_, reject) => {

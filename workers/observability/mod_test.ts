@@ -80,7 +80,7 @@ Deno.test("Only operators see payloads, and those are redacted", async () => {
   assert.doesNotMatch(JSON.stringify(seen), /hunter2|t0p/);
 });
 
-Deno.test("The engine's own functions are hidden by default", async () => {
+Deno.test("Core functions are hidden by default", async () => {
   await using it = await observe();
   await it.ask("engine::logs::list");
 

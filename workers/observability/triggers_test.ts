@@ -412,7 +412,7 @@ Deno.test("A trace trigger receives trace ids once, and none of its own firings"
   assert.deepEqual(on.received.flatMap(({ trace_ids }) => trace_ids as Json[]).sort(), ids.sort());
 });
 
-Deno.test("A trace trigger ignores the engine's own functions", async () => {
+Deno.test("A trace trigger ignores core functions", async () => {
   await using on = await traceTrigger({});
 
   await on.it.ask("engine::traces::summaries");

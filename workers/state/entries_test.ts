@@ -17,7 +17,7 @@ function setup() {
   const store = new MemoryStore();
   const events: StateEvent[] = [];
   const days: number[] = [];
-  const lent = {
+  const provided = {
     stats: store.stats,
     get: (key) => store.get(key),
     list: (...query) => store.list(...query),
@@ -25,21 +25,21 @@ function setup() {
     [Symbol.asyncDispose]: () => Promise.resolve(),
   } satisfies Store;
   const entries = new StateEntries({
-    store: lent,
+    store: provided,
     clock,
     changed: (event) => void events.push(event),
     expires: (atMs) => void days.push(atMs),
   });
-  return { clock, store, lent, entries, events, days };
+  return { clock, store, provided, entries, events, days };
 }
 
 const PLACE = { scope: "s", key: "k" };
 const forever = { value: 1, expires_at_ms: undefined };
 
 Deno.test("StateEntries.write() changes value, scope count and expiry record in one write", async () => {
-  const { store, lent, entries, days } = setup();
+  const { store, provided, entries, days } = setup();
   let writes = 0;
-  lent.write = (changes) => {
+  provided.write = (changes) => {
     writes++;
     return store.write(changes);
   };
@@ -89,12 +89,12 @@ Deno.test("StateEntries.write() over an expired entry reports its removal and th
 });
 
 Deno.test("StateEntries.expire() leaves an entry that was renewed meanwhile", async () => {
-  const { clock, store, lent, entries, events } = setup();
+  const { clock, store, provided, entries, events } = setup();
   await entries.write(PLACE, () => ({ value: 1, expires_at_ms: 1_100 }), 1_100);
   clock.tick(100);
-  lent.get = async (key) => {
+  provided.get = async (key) => {
     const seen = await store.get(key);
-    lent.get = (key) => store.get(key);
+    provided.get = (key) => store.get(key);
     // The value is set between reading and removing.
     await entries.write(PLACE, () => ({ value: 2, expires_at_ms: 9_000 }), 9_000);
     return seen;
@@ -129,9 +129,9 @@ Deno.test("StateEntries.expire() removes a record without an entry or an expiry"
 });
 
 Deno.test("StateEntries.expire() passes on what the store throws", async () => {
-  const { lent, entries } = setup();
+  const { provided, entries } = setup();
   await entries.write(PLACE, () => ({ value: 1, expires_at_ms: 1_000 }), 1_000);
-  lent.write = () => Promise.reject(new Error("disk full"));
+  provided.write = () => Promise.reject(new Error("disk full"));
 
   await assert.rejects(entries.expire({ ...PLACE, at_ms: 1_000 }), { message: "disk full" });
 });

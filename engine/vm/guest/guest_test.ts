@@ -109,7 +109,7 @@ Deno.test({
       assert.equal(stderr, "to stderr");
     });
 
-    await t.step("exit codes and signals are told apart, also for code 137", async () => {
+    await t.step("exit codes and signals are distinguished, also for code 137", async () => {
       assert.deepEqual((await run("exit 7")).ended, { code: 7, signal: null });
       assert.deepEqual((await run("exit 137")).ended, { code: 137, signal: null });
       assert.deepEqual((await run("kill -SEGV $$")).ended, { code: null, signal: "SIGSEGV" });

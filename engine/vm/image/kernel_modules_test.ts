@@ -13,7 +13,7 @@ const decompress = createDecompress(undefined);
 
 Deno.test("findModules() lists each module once, after its dependencies", async () => {
   await using folder = await temporaryFolder();
-  const modules = { a_x: ["b", "c"], b: ["d"], c: ["d"], d: [], e: ["d"], unasked: [] };
+  const modules = { a_x: ["b", "c"], b: ["d"], c: ["d"], d: [], e: ["d"], unused: [] };
   const { modules: directory } = await writeFakeKernel(folder.path, { modules });
 
   const found = await findModules(directory, ["a-x", "e"], decompress);

@@ -36,7 +36,7 @@ export interface Transport {
 export interface DialOptions {
   /** Headers of the upgrade request; browsers send none. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Offer the engine to send several messages in one frame. @default false */
+  /** Propose batches: several messages in one frame. @default false */
   readonly batch?: boolean;
 }
 

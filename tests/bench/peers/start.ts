@@ -13,7 +13,7 @@ import { makeTrio, type Trio } from "../rows/trios.ts";
 const HERE = new URL(".//", import.meta.url);
 const READY = [/^(ready)$/m];
 const LISTENING = [/listening on (\d+)/];
-/** Where Debian puts it; not everybody's path has that directory. */
+/** Where Debian puts it; not every PATH has that directory. */
 const NATS_SERVERS = ["nats-server", "/usr/sbin/nats-server"];
 
 /** Makes the programs ready and returns their directory. @throws {Missing} Without Node or npm. */

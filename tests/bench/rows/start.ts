@@ -114,7 +114,7 @@ async function listens(main: string, directory: string): Promise<Took> {
   const words = [...DENO, main, "--config", config];
   const starting = startProgram(Deno.execPath(), words, LISTENS);
   let failed = false;
-  starting.catch(() => failed = true); // What is wrong is told below.
+  starting.catch(() => failed = true); // The error is reported below.
   while (!failed && !await takesConnections(port)) {
     await new Promise((resolve) => setTimeout(resolve, 2));
   }

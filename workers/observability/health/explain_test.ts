@@ -163,7 +163,7 @@ Deno.test("explain() reports that nothing is recorded yet", () => {
 
 Deno.test("explain() does not compute the connection's time when a handler outlived its call", () => {
   const { ask, traces, ring } = setup();
-  const end = { error_code: "timeout", ended_by: "its time-out passed" };
+  const end = { error_code: "timeout", ended_by: "its timeout passed" };
   traces.add(callSpan({ span_id: idOf(11, 16), invocation_id: "i-11", ...end }));
   const late = { span_id: idOf(12, 16), parent_span_id: idOf(11, 16), end_ms: NOON + 2_000 };
   ring.add(storedSpan(late, { "engine.kind": "handler" }));
@@ -363,7 +363,7 @@ for (
     [{}, /^It succeeded after 10 ms$/m],
     [{ error_code: "oops" }, /^It failed after 10 ms with oops$/m],
     [
-      { error_code: "timeout", error_message: "Too slow", ended_by: "its time-out passed" },
+      { error_code: "timeout", error_message: "Too slow", ended_by: "its timeout passed" },
       /^It failed after 10 ms with timeout, because its timeout of 30 s passed$/m,
     ],
     [

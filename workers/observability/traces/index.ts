@@ -15,7 +15,7 @@ import { SPAN_COLLECT_MAX, SPAN_SCAN_TICK_MS, type SpanCursors, type SpanStore }
 
 /** Traces that can be listed; the oldest are dropped. */
 const TRACE_INDEX_MAX = 25_000;
-/** Workers and functions that the list knows of one trace. */
+/** Workers and functions of one trace, as far as the list keeps them. */
 const TRACE_INDEX_NAMES_MAX = 32;
 
 /** Spans per chunk of an update. */
