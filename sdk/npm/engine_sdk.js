@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:c2becf396cd8aeb14e15ba2d961d7fc91778fe3c5d2e7ede59d523ab8c255a62
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:9526e2c3c8e3063538e9db4ea9ef948ed0187cabb13a700f744dbcbb2451e267
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
