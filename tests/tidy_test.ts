@@ -38,8 +38,11 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   "sdk/build_npm.ts": "tests/e2e/npm_package_test.ts compares what it built",
 };
 
-/** Hooks and drawings need a page to be in: tests/console_*_test.ts drive them in a browser. */
-const IN_A_BROWSER = /^workers\/console\/page\/(kit|pages|shell)\//;
+/** Components and hooks of the console's page: tests/console/ drives them in a browser. */
+function isComponent(file: SourceFile): boolean {
+  return file.path.endsWith(".tsx") ||
+    importsOf(file).some(({ specifier }) => specifier === "preact/hooks");
+}
 
 /** Run as a whole against both SDKs by sdk/conformance/conformance_test.ts. */
 const CONFORMANCE = /^sdk\/conformance\//;
@@ -235,13 +238,14 @@ function functionProblems({ path, text }: SourceFile): string[] {
   });
 }
 
-function placeProblems({ path }: SourceFile): string[] {
+function placeProblems(file: SourceFile): string[] {
+  const { path } = file;
   const problems: string[] = [];
   if (!ENTRY_POINTS.test(path) && !imported.has(path)) problems.push("imported by nobody");
   const test = path.replace(/\.tsx?$/, "_test.ts");
   const tested = sources.some((file) => file.path === test) ||
-    NOTHING_TO_RUN.some((pattern) => pattern.test(path)) || IN_A_BROWSER.test(path) ||
-    CONFORMANCE.test(path) || path.endsWith(".tsx") ||
+    NOTHING_TO_RUN.some((pattern) => pattern.test(path)) || isComponent(file) ||
+    CONFORMANCE.test(path) ||
     Object.hasOwn(TESTED_ELSEWHERE, path);
   if (!tested) problems.push(`no ${test}`);
   return problems;

@@ -9,6 +9,7 @@
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { type Engine, operatorUrl, startEngine } from "../../engine/mod.ts";
 import { type Json, registerWorker, type Worker } from "../../mod.ts";
+import { PATIENCE_MS } from "../fakes/until.ts";
 
 /** How a page is opened. */
 export interface PageOptions {
@@ -145,6 +146,7 @@ export class ConsoleWorld implements AsyncDisposable {
     const { viewport = { width: 1280, height: 800 }, colorScheme = "light" } = options;
     this.#browser ??= await chromium.launch({
       executablePath: chromiumHere!,
+      timeout: PATIENCE_MS,
       // Names of strangers lead here, as they do for a page that has its own name led to us.
       args: ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP *.test 127.0.0.1"],
     });
@@ -185,9 +187,6 @@ export class ConsoleWorld implements AsyncDisposable {
     await Deno.remove(this.directory, { recursive: true });
   }
 }
-
-/** How long a page may take to show something; generous, for machines that do much at once. */
-const PATIENCE_MS = 30_000;
 
 function configText([workers, http, page]: readonly number[], options: WorldOptions): string {
   const { workers: more = "", observability } = options;

@@ -4,9 +4,7 @@
  * @module
  */
 import type { BrowserMessage, ConsoleMessage } from "../../workers/console/wire.ts";
-
-/** Longest wait for a message. */
-const PATIENCE_MS = 20_000;
+import { PATIENCE_MS } from "../fakes/until.ts";
 
 /** How to open a line. */
 export interface ClientOptions {

@@ -4,11 +4,11 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { chromium } from "playwright-core";
 import type { Json } from "../../mod.ts";
 import { consolePage } from "../../workers/console/server.ts";
-import { browserTest, chromiumHere, ConsoleWorld } from "./console_browser.ts";
+import { browserTest, ConsoleWorld } from "./console_browser.ts";
 import { order, startOrderShop } from "./order_shop.ts";
+import { HeadlessBrowser } from "./headless_browser.ts";
 import { ScriptedConsole } from "./scripted_console.ts";
 
 Deno.test(
@@ -21,7 +21,7 @@ Deno.test(
     const card = (name: RegExp) =>
       page.locator(".graph-node").filter({ has: page.locator("b", { hasText: name }) });
     for (const name of [/^http$/, /^web$/, /^shop$/, /^stock$/]) await card(name).waitFor();
-    assert.match(await card(/^http$/).innerText(), /POST \/orders/);
+    await card(/^http$/).filter({ hasText: "POST /orders" }).waitFor();
     assert.equal(await page.locator(".graph-moving").count(), 0);
 
     const over = new AbortController();
@@ -39,7 +39,7 @@ Deno.test(
     }
     await card(/^shop$/).click();
     const detail = page.getByRole("complementary", { name: "worker shop" });
-    assert.match(await detail.innerText(), /Called from\s+web[\s\S]*Calls\s+stock/);
+    await detail.filter({ hasText: /Called from\s*web[\s\S]*Calls\s*stock/ }).waitFor();
     await page.waitForURL(/card=worker/);
     assert.deepEqual(world.problems, []);
   },
@@ -82,11 +82,9 @@ Deno.test(
       "engine::traces::map": { nodes: [], edges: [], window_ms: 0, sampled: false },
     };
     for (const [id, answer] of Object.entries(answers)) scripted.functions.set(id, () => answer);
-    const executablePath = chromiumHere!;
-    await using browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
-    const page = await browser.newPage();
-    page.setDefaultTimeout(60_000);
-    await page.goto(`${scripted.url}/flow`);
+    await using browser = await HeadlessBrowser.start();
+    await using open = await browser.open(`${scripted.url}/flow`);
+    const { page } = open;
 
     await page.getByText("60 of 1000 are drawn").waitFor();
     assert.equal(await page.locator(".graph-node").count(), 60);

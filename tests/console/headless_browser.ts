@@ -4,6 +4,7 @@
  * @module
  */
 import { type Browser, chromium, type Page } from "playwright-core";
+import { PATIENCE_MS } from "../fakes/until.ts";
 import { chromiumHere } from "./console_browser.ts";
 
 /** How a page is seen. */
@@ -29,7 +30,8 @@ export class HeadlessBrowser implements AsyncDisposable {
       throw new Error("There is no Chromium here; install it or name it in CHROMIUM");
     }
     const args = ["--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb"];
-    return new HeadlessBrowser(await chromium.launch({ executablePath: chromiumHere, args }));
+    const options = { executablePath: chromiumHere, args, timeout: PATIENCE_MS };
+    return new HeadlessBrowser(await chromium.launch(options));
   }
 
   /** A page of its own at an address; what goes wrong inside it is in `problems`. */
@@ -41,7 +43,7 @@ export class HeadlessBrowser implements AsyncDisposable {
       reducedMotion: sight.stillness === false ? "no-preference" : "reduce",
     });
     const page = await context.newPage();
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(PATIENCE_MS);
     const problems: string[] = [];
     page.on("pageerror", (error) => problems.push(String(error)));
     page.on("console", (message) => {
@@ -59,6 +61,6 @@ export class HeadlessBrowser implements AsyncDisposable {
 /** A page that is open. */
 export interface OpenPage extends AsyncDisposable {
   readonly page: Page;
-  /** Errors that nobody caught, and what the console of the browser calls errors. */
+  /** Uncaught errors, and errors in the browser's console. */
   readonly problems: readonly string[];
 }

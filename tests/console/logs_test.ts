@@ -4,11 +4,11 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { chromium, type Page } from "playwright-core";
 import { type Json, Logger } from "../../mod.ts";
 import { consolePage } from "../../workers/console/server.ts";
-import { browserTest, chromiumHere, ConsoleWorld } from "./console_browser.ts";
+import { browserTest, ConsoleWorld } from "./console_browser.ts";
 import { order, startOrderShop } from "./order_shop.ts";
+import { HeadlessBrowser } from "./headless_browser.ts";
 import { ScriptedConsole } from "./scripted_console.ts";
 
 Deno.test(
@@ -106,8 +106,9 @@ Deno.test(
     await using scripted = await ScriptedConsole.start(consolePage);
     scripted.functions.set("engine::logs::list", () => ({ logs: [], total: 0 }));
     scripted.functions.set("engine::workers::list", () => ({ workers: [] }));
-    await using browser = await openBrowser();
-    const page = await browser.open(`${scripted.url}/logs`);
+    await using browser = await HeadlessBrowser.start();
+    await using open = await browser.open(`${scripted.url}/logs`);
+    const { page } = open;
     await page.getByText("Nothing was said yet").waitFor();
 
     let seq = 0;
@@ -130,7 +131,7 @@ Deno.test(
     assert.equal(await page.getByRole("row", { name: /line 50500 / }).count(), 0);
     await page.getByRole("button", { name: /new lines/ }).click();
     await page.getByRole("row", { name: /line 50500 / }).waitFor();
-    assert.deepEqual(browser.problems, []);
+    assert.deepEqual(open.problems, []);
   },
 );
 
@@ -143,8 +144,9 @@ Deno.test(
     const logs = [rawLine(1, { body: evil, attributes: { [evil]: evil, "engine.worker": evil } })];
     scripted.functions.set("engine::logs::list", () => ({ logs, total: 1 }));
     scripted.functions.set("engine::workers::list", () => ({ workers: [{ id: "1", name: evil }] }));
-    await using browser = await openBrowser();
-    const page = await browser.open(`${scripted.url}/logs?text=img`);
+    await using browser = await HeadlessBrowser.start();
+    await using open = await browser.open(`${scripted.url}/logs?text=img`);
+    const { page } = open;
 
     await page.getByRole("row", { name: /onerror/ }).click();
 
@@ -164,26 +166,5 @@ function rawLine(seq: number, fields: Record<string, Json> = {}): Json {
     body: `line ${seq} of many`,
     attributes: { "engine.worker": "shop", "engine.source": "logger", at: seq },
     ...fields,
-  };
-}
-
-interface Opened extends AsyncDisposable {
-  readonly problems: string[];
-  open(url: string): Promise<Page>;
-}
-
-async function openBrowser(): Promise<Opened> {
-  const executablePath = chromiumHere!;
-  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
-  const problems: string[] = [];
-  return {
-    problems,
-    open: async (url) => {
-      const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-      page.on("pageerror", (error) => problems.push(String(error)));
-      await page.goto(url);
-      return page;
-    },
-    [Symbol.asyncDispose]: () => browser.close(),
   };
 }

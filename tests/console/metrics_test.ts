@@ -49,6 +49,7 @@ Deno.test({
       await isBusy(page, "Errors");
       const charts = page.getByRole("img", { name: /Calls per second|Latency|Memory/ });
       await charts.first().waitFor();
+      await page.locator("canvas").nth(7).waitFor();
       assert.equal(await page.locator("canvas").count(), 8);
     });
 

@@ -12,6 +12,9 @@ import { ConsoleClient, tokenIn } from "./console_client.ts";
 const EVIL = '"><img src=x onerror="window.hacked=1"><script>window.hacked=1</script>' +
   "<svg onload='window.hacked=1'></svg><a href=\"javascript:window.hacked=1\">evil</a>";
 
+/** Pages that show nothing that the worker of these tests says. */
+const WITHOUT_WORKERS = ["/metrics", "/configuration"];
+
 /** A server of a stranger, with a page that may do what any page may. */
 function stranger() {
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => {
@@ -150,19 +153,17 @@ Deno.test({
     await evil.trigger({ function_id: id, payload: { [EVIL]: EVIL } }).catch(() => {});
 
     const page = await world.openPage("/");
-    const shown: string[] = [];
     for (const path of await pagesOf(page)) {
       await page.locator(`nav a[href="${path}"]:visible`).first().click();
-      const texts = page.locator("main :text('onerror'):visible");
-      const isShown = texts.first().waitFor({ timeout: 5_000 });
-      await isShown.then(() => shown.push(path), () => {}); // Not every page is about workers.
-      const rows = page.locator("main [role=row], main tr, main li");
-      const row = rows.filter({ hasText: "onerror" }).first();
-      await row.click({ timeout: 1_000 }).catch(() => {}); // Not everything opens something.
+      if (!WITHOUT_WORKERS.includes(path)) {
+        await page.locator("main :text('onerror'):visible").first().waitFor();
+        const rows = page.locator("main [role=row], main tr, main li");
+        const row = rows.filter({ hasText: "onerror" }).first();
+        if (await row.count() > 0) await row.click(); // The flow has no rows.
+      }
       await drawn(page);
     }
 
-    assert.ok(shown.length >= 6, `the texts are shown on most pages, not only on ${shown}`);
     assert.equal(await page.evaluate("window.hacked"), undefined);
     assert.equal(await page.locator('img[src="x"], a[href^="javascript:"]').count(), 0);
     assert.deepEqual(world.problems, []);

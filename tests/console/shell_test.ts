@@ -176,16 +176,18 @@ Deno.test({
     await using world = await scripted();
     await using open = await world.browser.open(`${world.it.url}/workers`, { theme: "dark" });
     const { page } = open;
-    const background = () => page.evaluate("getComputedStyle(document.documentElement).color");
+    const colour = () => page.evaluate("getComputedStyle(document.documentElement).color");
     await page.getByRole("link", { name: "shop" }).waitFor();
-    const dark = await background();
+    const dark = await colour();
 
     await page.getByRole("button", { name: "Theme: system, change to light" }).click();
-    assert.notEqual(await background(), dark);
+    await page.getByRole("button", { name: "Theme: light, change to dark" }).waitFor();
+    assert.notEqual(await colour(), dark);
     await page.reload();
     await page.getByRole("button", { name: "Theme: light, change to dark" }).click();
 
-    assert.equal(await background(), dark);
+    await page.getByRole("button", { name: "Theme: dark, change to" }).waitFor();
+    assert.equal(await colour(), dark);
   },
 });
 

@@ -4,11 +4,11 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { chromium, type Page } from "playwright-core";
 import { consolePage } from "../../workers/console/server.ts";
 import type { Json } from "../../mod.ts";
-import { browserTest, chromiumHere, ConsoleWorld } from "./console_browser.ts";
+import { browserTest, ConsoleWorld } from "./console_browser.ts";
 import { order, startOrderShop } from "./order_shop.ts";
+import { HeadlessBrowser } from "./headless_browser.ts";
 import { ScriptedConsole } from "./scripted_console.ts";
 
 Deno.test(
@@ -106,7 +106,7 @@ Deno.test(
     await page.getByRole("button", { name: /^worker shop: 3 calls/ }).click();
 
     const detail = page.getByRole("complementary", { name: "worker shop" });
-    assert.match(await detail.innerText(), /Called by[\s\S]*web[\s\S]*Calls[\s\S]*stock/);
+    await detail.filter({ hasText: /Called by[\s\S]*web[\s\S]*Calls[\s\S]*stock/ }).waitFor();
     await page.getByRole("group", { name: "Detail" }).getByRole("button", { name: "Functions" })
       .click();
     await page.getByRole("button", { name: /^function stock::take: 3 calls/ }).click();
@@ -121,8 +121,9 @@ Deno.test("names and payloads that look like markup stay text", browserTest, asy
   await using scripted = await scriptedTrace([
     rawSpan(0, { name: evil, service_name: evil, request: JSON.stringify({ [evil]: evil }) }),
   ]);
-  await using pages = await openPages(scripted);
-  const page = await pages.open(`/traces/${TRACE}?span=${spanId(0)}`);
+  await using browser = await HeadlessBrowser.start();
+  await using open = await browser.open(`${scripted.url}/traces/${TRACE}?span=${spanId(0)}`);
+  const { page } = open;
 
   await page.getByRole("group", { name: "Request" }).getByText("onerror").first().waitFor();
   for (const view of ["path", "flame"]) {
@@ -140,8 +141,9 @@ Deno.test(
   async () => {
     const spans = Array.from({ length: 100_000 }, (_, i) => rawSpan(i));
     await using scripted = await scriptedTrace(spans);
-    await using pages = await openPages(scripted);
-    const page = await pages.open(`/traces/${TRACE}`);
+    await using browser = await HeadlessBrowser.start();
+    await using open = await browser.open(`${scripted.url}/traces/${TRACE}`);
+    const { page } = open;
 
     const grid = page.getByRole("treegrid", { name: "Spans" });
     await grid.getByRole("row").first().waitFor();
@@ -156,14 +158,15 @@ Deno.test(
     await grid.getByRole("row", { name: /f::54321/, selected: true }).waitFor();
     await page.getByRole("tab", { name: "Flame graph" }).click();
     await page.locator("canvas.flame-canvas").waitFor();
-    assert.deepEqual(pages.problems, []);
+    assert.deepEqual(open.problems, []);
   },
 );
 
 Deno.test("a trace that the engine has forgotten says so", browserTest, async () => {
   await using scripted = await scriptedTrace([]);
-  await using pages = await openPages(scripted);
-  const page = await pages.open(`/traces/${TRACE}`);
+  await using browser = await HeadlessBrowser.start();
+  await using open = await browser.open(`${scripted.url}/traces/${TRACE}`);
+  const { page } = open;
 
   await page.getByText("The engine does not know this trace").waitFor();
   await page.getByRole("link", { name: "Show the newest traces" }).click();
@@ -206,26 +209,4 @@ async function scriptedTrace(spans: readonly Json[]): Promise<ScriptedConsole> {
   scripted.functions.set("engine::logs::list", () => ({ logs: [], total: 0 }));
   scripted.functions.set("engine::workers::list", () => ({ workers: [] }));
   return scripted;
-}
-
-interface Pages extends AsyncDisposable {
-  readonly problems: string[];
-  open(path: string): Promise<Page>;
-}
-
-async function openPages(scripted: ScriptedConsole): Promise<Pages> {
-  const executablePath = chromiumHere!;
-  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
-  const problems: string[] = [];
-  return {
-    problems,
-    open: async (path) => {
-      const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-      page.setDefaultTimeout(60_000);
-      page.on("pageerror", (error) => problems.push(String(error)));
-      await page.goto(scripted.url + path);
-      return page;
-    },
-    [Symbol.asyncDispose]: () => browser.close(),
-  };
 }

@@ -49,7 +49,7 @@ Deno.test({
     const row = rowOf(page, "greeter");
     await row.getByText("ready").waitFor();
     await rowOf(page, "engine-state").getByText("built in").waitFor();
-    assert.match(await row.innerText(), /process\s+deno/);
+    await row.filter({ hasText: /process\s*deno/ }).waitFor();
 
     await row.click();
     const detail = page.getByRole("complementary", { name: "Worker greeter" });
@@ -150,7 +150,7 @@ Deno.test({
     await using world = await ConsoleWorld.start();
     const page = await world.openPage("/workers?q=state");
     await rowOf(page, "engine-state").waitFor();
-    assert.equal(await page.getByRole("grid").getAttribute("aria-rowcount"), "2");
+    await page.locator(`[role=grid][aria-rowcount="2"]`).waitFor();
 
     await page.getByLabel("Search workers").fill("nothing like it");
     await page.getByText("No worker fits").waitFor();
@@ -178,7 +178,7 @@ Deno.test({
     await port.getByText("line 3").waitFor();
 
     await page.getByLabel("Search settings").fill("validate_payloads");
-    assert.equal(await page.getByRole("grid").getAttribute("aria-rowcount"), "2");
+    await page.locator(`[role=grid][aria-rowcount="2"]`).waitFor();
     assert.deepEqual(world.problems, []);
   },
 });
@@ -199,7 +199,7 @@ Deno.test({
     const { page } = open;
     await page.getByRole("link", { name: "w0000" }).waitFor();
 
-    assert.equal(await page.getByRole("grid").getAttribute("aria-rowcount"), "1001");
+    await page.locator(`[role=grid][aria-rowcount="1001"]`).waitFor();
     const drawn = await page.locator(".virtual-all [role=row]").count();
     assert.ok(drawn < 60, `${drawn} rows are in the document`);
     for (let second = 1; second <= 5; second++) {

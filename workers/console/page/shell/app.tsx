@@ -71,7 +71,7 @@ function CurrentPage({ pages }: { pages: readonly ConsolePage[] }): VNode | null
   useEffect(() => {
     if (isHome) router.go(first.path, { replace: true });
   }, [isHome]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = page ? `${page.title} · Engine` : "Engine";
   }, [page]);
   if (isHome) return null;
