@@ -77,7 +77,7 @@ Deno.test("a worker's life: add, call, look, stop, start, remove", async (t) => 
     const { code, stdout, stderr } = await add(engine);
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^greeter is ready: pid \d+, [\d.]+ m?s, (greet::\w+(, |\n)){3}$/);
-    assert.match(stderr, /^greeter {2}\d+ m?s {2}added to .*config\.yaml$/m);
+    assert.match(stderr, /^greeter {2}[\d.]+ m?s {2}added to .*config\.yaml$/m);
     const config = await Deno.readTextFile(`${engine.directory}/config.yaml`);
     assert.match(config, /- name: greeter\n +path: \.\/workers\/greeter\n +isolation: process/);
   });
