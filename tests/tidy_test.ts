@@ -82,7 +82,7 @@ const FORBIDDEN_WORDS: readonly (readonly [word: RegExp, instead: string])[] = [
 ];
 
 /** Files that may have a forbidden word: `nobody` is a user of every Unix. */
-const WORDS_ALLOWED = /^(engine\/vm\/guest\/files\.ts$|workers\/console\/page\/|tests\/console\/)/;
+const WORDS_ALLOWED = /^engine\/vm\/guest\/files\.ts$/;
 
 /** The models of the simulation and their world import each other's types. */
 const CIRCLES_ALLOWED = /^tests\/simulation\//;

@@ -1,5 +1,5 @@
 /**
- * Whether everybody can use the console: axe looks at every page, light and dark, wide and narrow,
+ * Whether the console is accessible: axe looks at every page, light and dark, wide and narrow,
  * with data on it and without.
  *
  * @module

@@ -36,7 +36,7 @@ export class FakeConsoleWorker implements ConsoleWorker {
   #state: ConnectionState = "connected";
   #count = 0;
 
-  /** Makes one that is connected. */
+  /** Creates a connected worker. */
   constructor() {
     this.functions["engine::register_trigger"] = (payload) => this.#add(payload as JsonObject);
     this.functions["engine::unregister_trigger"] = (payload) => ({
@@ -75,7 +75,7 @@ export class FakeConsoleWorker implements ConsoleWorker {
     const gone = new Promise<never>((_resolve, reject) => {
       signal?.addEventListener("abort", () => reject(signal.reason));
     });
-    gone.catch(() => {}); // Nobody may be waiting any more.
+    gone.catch(() => {}); // No test may be waiting for it.
     return await Promise.race([run(call.payload, call), gone]) as Out;
   }
 

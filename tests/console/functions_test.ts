@@ -102,7 +102,7 @@ Deno.test({
       },
     );
 
-    await t.step("each bad value is told at its field, and calls nothing", async () => {
+    await t.step("each bad value is reported at its field, and no call is made", async () => {
       await box(page, "name").fill("A");
       await box(page, "count").fill("1.5");
       await box(page, "lat").fill("north");
@@ -220,10 +220,10 @@ Deno.test({
       assert.deepEqual(got, ["cancelled"]);
     });
 
-    await t.step("a time-out that is none is told, one that passes ends the call", async () => {
-      await box(page, "Time-out in ms").fill("soon");
+    await t.step("an invalid timeout is reported, one that passes ends the call", async () => {
+      await box(page, "Timeout in ms").fill("soon");
       await sees(page, "must be a whole number from 1");
-      await box(page, "Time-out in ms").fill("50");
+      await box(page, "Timeout in ms").fill("50");
 
       await pressCall(page);
 
@@ -251,9 +251,9 @@ Deno.test({
       await outcome(page).getByText("of the other").waitFor();
     });
 
-    await t.step("a function that nobody offers is awaited", async () => {
+    await t.step("a function without a worker is awaited", async () => {
       await page.goto(`${world.consoleUrl}/functions/lab%3A%3Anone`);
-      await sees(page, "Nobody offers this function now");
+      await sees(page, "No worker offers this function now");
 
       lab.registerFunction("lab::none", () => "here");
 

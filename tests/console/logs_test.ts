@@ -1,5 +1,5 @@
 /**
- * The Logs page in a real browser: what real workers say, and more than anybody can read.
+ * The Logs page in a real browser: what real workers say, and more than a person can read.
  *
  * @module
  */
@@ -67,7 +67,7 @@ Deno.test(
 Deno.test("a filter that nothing fits says so and can be taken away", browserTest, async () => {
   await using world = await ConsoleWorld.start();
   new Logger(await world.connect("shop")).info("hello there");
-  const page = await world.openPage("/logs?text=goodbye");
+  const page = await world.openPage("/logs?text=farther");
 
   await page.getByText("No line fits").waitFor();
   await page.getByRole("button", { name: "Show all lines" }).click();

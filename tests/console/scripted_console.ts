@@ -25,7 +25,7 @@ export class ScriptedConsole implements AsyncDisposable {
   readonly functions = new Map<string, Scripted>();
   /** All that was called, in order. */
   readonly called: { readonly function_id: string; readonly payload: Json }[] = [];
-  /** What pages are told they may do. */
+  /** The rights that pages get. */
   operator = true;
   readonly #lines = new Set<Line>();
   readonly #html: string;

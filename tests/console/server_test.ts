@@ -1,5 +1,5 @@
 /**
- * The console of a whole engine, over its own line: what a page may ask and is told, live.
+ * The console of a whole engine, over a connection of its own: what a page may request and receives, live.
  *
  * @module
  */
@@ -31,7 +31,7 @@ async function openLine(world: ConsoleWorld): Promise<ConsoleClient> {
   return client;
 }
 
-/** The items that a page has after all it was told of a watch. */
+/** The items that a page has after all messages of a watch. */
 function itemsOf(client: ConsoleClient, id: number, key: readonly string[]): JsonObject[] {
   const items = new Map<string, JsonObject>();
   const nameOf = (item: Json): string =>
@@ -205,7 +205,7 @@ Deno.test("a page that is open while the engine restarts has a token that still 
   await after.close();
 });
 
-Deno.test("a page that does not read misses firings, and is told how many", async () => {
+Deno.test("a page that does not read misses firings, and learns how many", async () => {
   await using world = await ConsoleWorld.start();
   const port = Number(new URL(world.consoleUrl).port);
   const headers = { Origin: world.consoleUrl, Host: new URL(world.consoleUrl).host };

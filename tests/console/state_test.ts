@@ -103,7 +103,7 @@ Deno.test({
     await set(world, "u1", { n: 1 });
     const page = await world.openPage("/state/cart/u1");
 
-    await t.step("bad JSON is told and not sent", async () => {
+    await t.step("bad JSON is reported and not sent", async () => {
       await press(page, "Edit");
       await box(page, "Value").fill('{"n":');
       await press(page, "Save");
@@ -123,13 +123,15 @@ Deno.test({
       assert.deepEqual((await entry(world, "u1"))!["value"], { n: 2 });
     });
 
-    await t.step("somebody else's change stops the save and is shown", async () => {
+    await t.step("another client's change stops the save and is shown", async () => {
       await press(page, "Edit");
       await box(page, "Value").fill('{"n":"mine"}');
 
       await set(world, "u1", { n: "theirs" });
 
-      const notice = page.getByRole("alert").filter({ hasText: "Somebody changed it meanwhile" });
+      const notice = page.getByRole("alert").filter({
+        hasText: "Another client changed it meanwhile",
+      });
       await notice.locator(".added", { hasText: "theirs" }).waitFor();
       assert.equal(await page.getByRole("button", { name: "Save" }).isDisabled(), true);
       await press(page, "Keep mine, on top of theirs");
@@ -144,7 +146,7 @@ Deno.test({
       await box(page, "Value").fill('"new"');
       await press(page, "Save");
 
-      await page.getByText("Somebody changed it meanwhile").waitFor();
+      await page.getByText("Another client changed it meanwhile").waitFor();
       assert.deepEqual((await entry(world, "u1"))!["value"], { n: "mine" });
 
       await box(page, "Key").fill("u9");

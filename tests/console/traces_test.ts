@@ -61,7 +61,7 @@ Deno.test(
     await detail.getByText(/shop called stock::take/).waitFor();
     await detail.getByRole("group", { name: "Request" }).getByText("cake").waitFor();
     assert.match(page.url(), /span=[0-9a-f]{16}/);
-    // The same address shows the same to whoever opens it.
+    // The same address shows the same in every browser.
     await page.reload();
     await page.getByRole("complementary", { name: "Span stock::take" }).waitFor();
     await page.keyboard.press("Escape");

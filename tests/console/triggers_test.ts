@@ -24,7 +24,7 @@ async function openShop(world: ConsoleWorld): Promise<{ shop: Worker; got: JsonO
     shop.registerTrigger({ type: "http", function_id, config: { http_method, api_path } });
   route("shop::save", "PUT", "/orders/:id/*");
   route("shop::page", "GET", "/page");
-  route("shop::none", "GET", "/nobody");
+  route("shop::none", "GET", "/absent");
   shop.registerTrigger({ type: "file-watch", function_id: "shop::save", config: { dir: "inbox" } });
   await world.call("engine::functions::list");
   return { shop, got };
@@ -61,9 +61,9 @@ Deno.test({
     const { shop } = await openShop(world);
     const page = await world.openPage("/triggers");
 
-    await t.step("routes say method and path, types that nobody provides say so", async () => {
+    await t.step("routes say method and path, types without a provider say so", async () => {
       await row(page, "/orders/:id/*").getByText("PUT").waitFor();
-      await row(page, "file-watch").getByText("nobody provides this type").waitFor();
+      await row(page, "file-watch").getByText("no worker provides this type").waitFor();
     });
 
     await t.step("new ones come and old ones go by themselves", async () => {
@@ -102,10 +102,10 @@ Deno.test({
     });
 
     await t.step("a trigger whose function is missing says so", async () => {
-      await row(page, "/nobody").click();
+      await row(page, "/absent").click();
       await page.getByRole("tab", { name: "About" }).click();
 
-      await page.getByText("so firings fail until somebody does").waitFor();
+      await page.getByText("so firings fail until a worker does").waitFor();
     });
 
     await t.step("a trigger that is gone is no riddle", async () => {
@@ -127,7 +127,7 @@ Deno.test({
     const page = await world.openPage("/triggers");
     await row(page, "/orders/:id/*").click();
 
-    await t.step("what is missing or wrong is told, and nothing is sent", async () => {
+    await t.step("missing or invalid fields are reported, and nothing is sent", async () => {
       await box(page, "Body").fill("{a:1}");
       await page.getByRole("group", { name: "Headers" }).getByRole("button", { name: "Add" })
         .click();
@@ -181,7 +181,7 @@ Deno.test({
     });
 
     await t.step("an error of the engine is shown as its answer", async () => {
-      await row(page, "/nobody").click();
+      await row(page, "/absent").click();
       await pressSend(page);
 
       await answer(page).getByText("503").waitFor();

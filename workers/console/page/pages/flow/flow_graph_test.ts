@@ -105,7 +105,7 @@ Deno.test("flowGraph() assigns map edges to edges, to a route only its own", () 
   assert.deepEqual(mapEdges["call w\nf2"], ["w\nf2"]);
 });
 
-Deno.test("flowGraph() has an edge for a worker that calls itself, but none to its own functions", () => {
+Deno.test("flowGraph() has an edge for a worker that calls itself, but none to the functions that it offers", () => {
   const map = { ...INPUT.map, edges: [edge("shop", "f2"), edge("f2", "shop")] };
 
   const { edges } = flowGraph({ ...INPUT, map, triggers: [] }, VIEW);

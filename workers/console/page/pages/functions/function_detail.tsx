@@ -125,7 +125,7 @@ function About({ info }: { info: FunctionInfo }): VNode {
         : <JsonView value={response_schema} label="Schema of the result" depth={3} />}
       <h3>What runs it</h3>
       {registered_triggers.length === 0
-        ? <p class="said">No trigger does; it runs when somebody calls it.</p>
+        ? <p class="said">No trigger does; it runs when a worker calls it.</p>
         : (
           <ul class="fn-triggers">
             {registered_triggers.map(({ id, trigger_type, config }) => (
@@ -215,7 +215,7 @@ function MissingFunction(
 ): VNode {
   useTrigger({ type: "engine::functions-available" }, retry);
   return (
-    <Empty icon="functions" title="Nobody offers this function now">
+    <Empty icon="functions" title="No worker offers this function now">
       <p>
         <code class="code">{function_id}</code> shows up here by itself when a worker registers it.
       </p>

@@ -134,7 +134,7 @@ function Send({ invoke }: { invoke: Invoke }): VNode {
       )}
       <div class="invoke-timeout">
         <Field
-          label="Time-out in ms"
+          label="Timeout in ms"
           value={timeout}
           placeholder="30000"
           code

@@ -167,7 +167,7 @@ Deno.test("asCurl() names the method only where curl would use another", () => {
   assert.equal(curl("GET", "1"), `curl -X GET ${url} \\\n  --data-raw '1'`);
 });
 
-Deno.test("shellWord() leaves plain words without quotes", () => {
+Deno.test("shellWord() leaves simple words without quotes", () => {
   assert.equal(shellWord("math::add"), "math::add");
   assert.equal(shellWord("a b"), "'a b'");
   assert.equal(shellWord(""), "''");

@@ -205,12 +205,12 @@ function ConflictNotice(
   return (
     <section class="notice warn" role="alert">
       <p>
-        <b>Somebody changed it meanwhile.</b> {message}
+        <b>Another client changed it meanwhile.</b> {message}
       </p>
       <DiffView
         before={edit.base?.value}
         after={current?.value}
-        label="What somebody else changed"
+        label="What the other client changed"
       />
       <div class="form-add">
         <Button small onPress={onTake}>{current ? "Take theirs" : "Begin anew"}</Button>

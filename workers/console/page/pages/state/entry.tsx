@@ -126,7 +126,7 @@ function MissingEntry(
         title="There is no such entry now"
         action={<Button icon="plus" onPress={onMake}>Make it</Button>}
       >
-        It shows up here by itself when somebody makes it.
+        It shows up here by itself when a worker creates it.
       </Empty>
       {changes.length > 0 && <StateChanges changes={changes} />}
     </>

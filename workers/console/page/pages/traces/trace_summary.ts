@@ -33,7 +33,7 @@ export interface TraceFilter {
   readonly status: string;
   /** In milliseconds. */
   readonly min: string;
-  /** `1`: includes calls of the engine's own functions. */
+  /** `1`: includes calls of functions of the engine. */
   readonly internal: string;
 }
 

@@ -206,7 +206,7 @@ function TypeHead({ row }: { row: Extract<TriggerRow, { kind: "type" }> }): VNod
       <b>{row.id}</b>
       <span class="count">{row.count}</span>
       {row.type === null
-        ? <Badge tone="warn" title="These triggers wait for it">nobody provides this type</Badge>
+        ? <Badge tone="warn" title="These triggers wait for it">no worker provides this type</Badge>
         : <span class="fn-about">{row.type.description}</span>}
     </span>
   );
@@ -331,7 +331,7 @@ function About({ item }: { item: TriggerItem }): VNode {
       {value !== null && value.function === null && (
         <p class="notice warn">
           No worker offers the function <code class="code">{function_id}</code>{" "}
-          now, so firings fail until somebody does.
+          now, so firings fail until a worker does.
         </p>
       )}
       <Pairs
@@ -359,7 +359,7 @@ function About({ item }: { item: TriggerItem }): VNode {
       )}
       {value?.trigger && value.trigger.configuration_schema !== null && (
         <>
-          <h3>What the type can be told</h3>
+          <h3>What the type can be configured with</h3>
           <JsonView
             value={value.trigger.configuration_schema}
             label="Schema of the configuration"

@@ -107,7 +107,7 @@ function Actions({ row }: { row: WorkerRow }): VNode {
       await live.call(`engine::supervisor::${action}`, { name: row.name }, options);
       toasts.show("ok", `${row.name} ${outcome}`);
     } catch (thrown) {
-      toasts.fail(`${row.name} could not be told to ${action}`, thrown);
+      toasts.fail(`${row.name} did not ${action}`, thrown);
     } finally {
       busy.value = null;
     }
