@@ -100,9 +100,9 @@ Deno.test("bootScript() mounts outer folders first", () => {
     etcTag: "etc",
     links: [{ name: "bin", target: "usr/bin" }],
     shares: [
-      { tag: "s0", path: "/work/it's/cache", writable: true },
+      { tag: "s0", path: "/srv/it's/cache", writable: true },
       { tag: "s1", path: "/usr", writable: false },
-      { tag: "s2", path: "/work/it's", writable: false },
+      { tag: "s2", path: "/srv/it's", writable: false },
     ],
     user: guestUser(1000, 100),
   });
@@ -112,8 +112,8 @@ Deno.test("bootScript() mounts outer folders first", () => {
     `read_only etc /etc
 link bin usr/bin
 read_only s1 /usr
-read_only s2 '/work/it'\\''s'
-writable s0 '/work/it'\\''s/cache'
+read_only s2 '/srv/it'\\''s'
+writable s0 '/srv/it'\\''s/cache'
 user 1000 100 worker
 `,
   );
