@@ -95,8 +95,8 @@ export type ParsedJson =
 /**
  * Parses a text. A blank one means `empty`, and is an error if that is left out.
  *
- * Browsers word their errors differently and mostly omit the place, so {@linkcode errorIn} finds it
- * once the browser has rejected the text.
+ * Browsers word their errors differently and mostly omit the place, so a scan of this module finds
+ * it once the browser has rejected the text.
  */
 export function parseJson(text: string, empty?: Json): ParsedJson {
   if (text.trim() === "") {

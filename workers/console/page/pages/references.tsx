@@ -1,13 +1,22 @@
 /**
- * How pages refer to workers, functions and triggers: addresses, links, labels, and a field that
- * selects a worker.
+ * How pages refer to workers, functions and triggers: addresses, links, labels, and the controls
+ * that select what lists show.
  *
  * @module
  */
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { DEFAULT_NAMESPACE, type JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
-import { CopyButton, Link, link, type QueryMembers, Select, useQuery } from "../kit/mod.ts";
+import {
+  CopyButton,
+  Link,
+  link,
+  type QueryMembers,
+  Select,
+  Toggle,
+  useQuery,
+  useQueryMember,
+} from "../kit/mod.ts";
 
 /** Identifies a function in lists. */
 export function functionKey(namespace: string, function_id: string): string {
@@ -79,6 +88,18 @@ export function triggerLabel(type: string, config: unknown, summary = ""): strin
   if (known !== "") return known;
   const short = summary || JSON.stringify(config ?? {});
   return short === "{}" || short === "null" ? "always" : short;
+}
+
+/** Whether a list also shows what belongs to the engine itself; in the address as `all`. */
+export function useEngineOwn(): [boolean, (shown: boolean) => void] {
+  const [all, setAll] = useQueryMember("all");
+  return [all === "yes", (shown) => setAll(shown ? "yes" : "")];
+}
+
+/** The control of {@linkcode useEngineOwn}. */
+export function EngineOwnToggle(): VNode {
+  const [all, setAll] = useEngineOwn();
+  return <Toggle label="Engine's own" checked={all} onChange={setAll} />;
 }
 
 /** Selects one of the connected workers; a selected one that left stays in the list. */

@@ -28,14 +28,13 @@ import {
   Sparkline,
   Split,
   Table,
-  Toggle,
   useQuery,
   useQueryMember,
   useShell,
   useTypedMember,
 } from "../../kit/mod.ts";
 import { type EngineSamples, type SamplesState, useSamples } from "../metrics/samples.ts";
-import { functionAddress, functionKey } from "../references.tsx";
+import { EngineOwnToggle, functionAddress, functionKey, useEngineOwn } from "../references.tsx";
 import { FunctionDetail } from "./function_detail.tsx";
 import {
   type FunctionItem,
@@ -83,9 +82,9 @@ function Functions({ rest }: PageProps): VNode {
   const { router } = useShell();
   const function_id = rest.at(-1);
   const namespace = rest.length > 1 ? rest[0]! : DEFAULT_NAMESPACE;
-  const [all] = useQueryMember("all");
+  const [all] = useEngineOwn();
   const [typed, type, search] = useTypedMember("text");
-  const found = useQuery<FunctionItem>(query(all === "yes"), ON);
+  const found = useQuery<FunctionItem>(query(all), ON);
   const samples = useSamples();
   const listed = useRows(found.items, search, samples);
   const open = function_id === undefined ? null : functionKey(namespace, function_id);
@@ -126,17 +125,12 @@ function Filters(
   },
 ): VNode {
   const [worker, setWorker] = useQueryMember("worker");
-  const [all, setAll] = useQueryMember("all");
   const workers = useMemo(() => workersOf(items), [items]);
   return (
     <>
       <Search label="Search functions" value={typed} onChange={type} />
       <Select quiet label="Worker" value={worker} choices={workers} onChange={setWorker} />
-      <Toggle
-        label="Engine's own"
-        checked={all === "yes"}
-        onChange={(on) => setAll(on ? "yes" : "")}
-      />
+      <EngineOwnToggle />
     </>
   );
 }

@@ -18,12 +18,10 @@ import {
   Panel,
   Skeleton,
   Table,
-  Toggle,
   useQuery,
-  useQueryMember,
   useShell,
 } from "../../kit/mod.ts";
-import { functionAddress, functionKey } from "../references.tsx";
+import { EngineOwnToggle, functionAddress, functionKey, useEngineOwn } from "../references.tsx";
 
 const BY_CALLS = { column: "calls", descending: true } as const;
 
@@ -52,22 +50,16 @@ const ON: readonly WatchedTrigger[] = [
 const OWN = /^(engine|engine-console)::/;
 /** Metrics of functions. */
 export function MetricsFunctions({ state }: { state: SamplesState }): VNode {
-  const [all, setAll] = useQueryMember("all");
+  const [all] = useEngineOwn();
   return (
     <>
       <Busiest state={state} />
       <Panel
         title="Since the engine started"
         flush
-        actions={
-          <Toggle
-            label="Engine's own"
-            checked={all === "yes"}
-            onChange={(on) => setAll(on ? "yes" : "")}
-          />
-        }
+        actions={<EngineOwnToggle />}
       >
-        <Totals all={all === "yes"} />
+        <Totals all={all} />
       </Panel>
     </>
   );

@@ -30,14 +30,13 @@ import {
   Split,
   Table,
   Tabs,
-  Toggle,
   useQuery,
   useQueryMember,
   useShell,
   useTypedMember,
 } from "../../kit/mod.ts";
 import { routeOf } from "../functions/http_request.ts";
-import { functionAddress, triggerLabel } from "../references.tsx";
+import { EngineOwnToggle, functionAddress, triggerLabel, useEngineOwn } from "../references.tsx";
 import { HttpTester } from "./http_tester.tsx";
 import {
   type TriggerItem,
@@ -84,8 +83,8 @@ export const triggersPage: ConsolePage = {
 function Triggers({ rest: [id] }: PageProps): VNode {
   const { router } = useShell();
   const [typed, type, search] = useTypedMember("text");
-  const [all] = useQueryMember("all");
-  const found = useQuery<TriggerItem>(query(all === "yes"), ON);
+  const [all] = useEngineOwn();
+  const found = useQuery<TriggerItem>(query(all), ON);
   const types = useQuery<TriggerTypeItem>(TYPES, ON);
   const listed = useRows(found.items, types.items, search);
   // With types of the engine alone, the empty state is more useful.
@@ -142,17 +141,13 @@ function Filters(
   },
 ): VNode {
   const [kind, setKind] = useQueryMember("type");
-  const [all, setAll] = useQueryMember("all");
-  const kinds = useMemo(() => kindsOf(types, items, all === "yes"), [types, items, all]);
+  const [all] = useEngineOwn();
+  const kinds = useMemo(() => kindsOf(types, items, all), [types, items, all]);
   return (
     <>
       <Search label="Search triggers" value={typed} onChange={type} />
       <Select quiet label="Type" value={kind} choices={kinds} onChange={setKind} />
-      <Toggle
-        label="Engine's own"
-        checked={all === "yes"}
-        onChange={(on) => setAll(on ? "yes" : "")}
-      />
+      <EngineOwnToggle />
     </>
   );
 }
@@ -163,10 +158,10 @@ function useRows(
   search: string,
 ): { rows: readonly TriggerRow[]; count: number; toggle: (type: string) => void } {
   const [kind] = useQueryMember("type");
-  const [all] = useQueryMember("all");
+  const [all] = useEngineOwn();
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const shown = useMemo(
-    () => triggerRows(items, types, { search, type: kind, closed, own: all === "yes" }),
+    () => triggerRows(items, types, { search, type: kind, closed, own: all }),
     [items, types, search, kind, closed, all],
   );
   const toggle = (type: string) => {
