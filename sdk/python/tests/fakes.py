@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import selectors
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 from engine_sdk._calls import Call
 from engine_sdk._codec import Invocation, TriggerInstance
@@ -14,6 +15,8 @@ from engine_sdk._handlers import bind
 from engine_sdk._registrations import Function, Trigger, TriggerType
 from engine_sdk._session import Session
 from engine_sdk._transport import ConnectionLost, Transport
+
+Result = TypeVar("Result")
 
 LIMIT_S = 20.0
 """Longest wait for something that takes milliseconds on an idle machine."""
@@ -37,6 +40,41 @@ class FakeClock:
         return self.now
 
 
+class _VirtualSelector(selectors.SelectSelector):
+    """Advances the time of a loop instead of waiting."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+
+    def select(self, timeout: float | None = None) -> Any:
+        found = super().select(0)
+        if not found:
+            assert timeout is not None, "nothing is left to wait for"
+            self.now += max(0.0, timeout)
+        return found
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """A loop whose time passes only when nothing else is to be done; no sockets, no threads."""
+
+    def __init__(self) -> None:
+        self._virtual = _VirtualSelector()
+        super().__init__(self._virtual)
+
+    def time(self) -> float:
+        return self._virtual.now
+
+
+def run_virtual(work: Coroutine[Any, Any, Result], limit_s: float = 10_000) -> Result:
+    """Run a coroutine in virtual time."""
+    loop = VirtualLoop()
+    try:
+        return loop.run_until_complete(asyncio.wait_for(work, limit_s))
+    finally:
+        loop.close()
+
+
 class FakeHost:
     """Records what a session asks of its host."""
 
@@ -48,6 +86,7 @@ class FakeHost:
         self.stopped_types: list[str] = []
         self.lost = 0
         self.refusals: list[str] = []
+        self.stalls = 0
         self.deadlines: list[float] = []
 
     def output_ready(self) -> None:
@@ -78,6 +117,9 @@ class FakeHost:
 
     def refused(self, reason: str) -> None:
         self.refusals.append(reason)
+
+    def stalled(self) -> None:
+        self.stalls += 1
 
 
 class Bench:

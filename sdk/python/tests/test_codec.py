@@ -7,12 +7,69 @@ import decimal
 import enum
 import json
 import math
+import random
 from typing import Any
 
 import pytest
 
 from engine_sdk import EngineError
-from engine_sdk._codec import decode, encode, frame, quote, read_head
+from engine_sdk._codec import decode, encode, frame, is_too_deep, quote, read_head
+
+
+def nested(depth: int) -> Any:
+    """Return a list in lists, ``depth`` levels in all."""
+    value: Any = []
+    for _ in range(depth - 1):
+        value = [value]
+    return value
+
+
+def depth_of(text: str) -> int:
+    """Count levels one character at a time."""
+    depth = deepest = 0
+    in_string = escaped = False
+    for char in text:
+        if in_string:
+            in_string = escaped or char != '"'
+            escaped = char == "\\" and not escaped
+        elif char == '"':
+            in_string = True
+        elif char in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char in "]}":
+            depth -= 1
+    return deepest
+
+
+def test_is_too_deep_agrees_with_counting() -> None:
+    chance = random.Random(13)
+
+    def some(depth: int) -> Any:
+        if depth == 0:
+            return chance.choice([1, None, "]", '["', '\\"', "\\", "{", "a", ""])
+        parts = [some(chance.randrange(depth)) for _ in range(chance.randrange(4))]
+        deep = some(depth - 1)
+        return {chance.choice("ab]{"): deep, "z": parts} if depth % 2 else [*parts, deep]
+
+    for _ in range(300):
+        text = json.dumps(some(chance.randrange(12)), separators=(",", ":"))
+        for depth_max in (1, 3, 6, 9):
+            assert is_too_deep(text, depth_max) == (depth_of(text) > depth_max), text
+
+
+def test_encode_accepts_128_levels_and_names_the_path_to_the_next() -> None:
+    assert depth_of(encode(nested(128), "Payload")) == 128
+
+    with pytest.raises(EngineError, match=r"value\.rows\[1\]\[0\].* more deeply than 128 levels"):
+        encode({"rows": [1, nested(127)]}, "Payload")
+
+
+def test_encode_counts_bytes_and_not_characters() -> None:
+    with pytest.raises(EngineError, match="takes 67108866 bytes") as caught:
+        encode("é" * (32 * 1024 * 1024), "Payload")
+
+    assert caught.value.details == {"bytes": 67_108_866, "limit_bytes": 67_108_864}
 
 
 class Colour(str, enum.Enum):
@@ -84,12 +141,14 @@ def test_encode_refuses_what_holds_itself_and_what_is_nested_without_end() -> No
         deep = [deep]
 
     for value in (loop, deep):
-        with pytest.raises(EngineError, match="nested too deeply or contains itself"):
+        with pytest.raises(
+            EngineError, match="nested more deeply than 128 levels, or contains itself"
+        ):
             encode(value, "Payload")
 
 
 def test_encode_refuses_more_than_a_message_may_hold() -> None:
-    with pytest.raises(EngineError, match="a message holds at most 67108864"):
+    with pytest.raises(EngineError, match="takes 67108866 bytes; at most 67108864 are allowed"):
         encode("x" * (64 * 1024 * 1024), "Payload")
 
 

@@ -5,77 +5,105 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
 from engine_sdk import ReconnectOptions
 from engine_sdk._reconnect import Reconnector, wait_before
-from fakes import LIMIT_S, Bench, FakeEngine, function
+from engine_sdk._transport import ConnectionLost, Transport
+from fakes import LIMIT_S, Bench, FakeEngine, function, run_virtual
 
 
 @pytest.mark.parametrize(
     ("attempt", "chance", "expected"),
     [
-        (1, 0.5, 1_000),
-        (2, 0.5, 2_000),
-        (5, 0.5, 16_000),
-        (6, 0.5, 30_000),
-        (10_000, 0.5, 30_000),
         (1, 0.0, 700),
+        (1, 0.5, 1_000),
         (1, 1.0, 1_300),
-        (99, 1.0, 39_000),
+        (2, 0.0, 969),
+        (2, 1.0, 1_800),
+        (5, 1.0, 1_800),
+        (10_000, 0.5, 1_385),
     ],
 )
-def test_waits_double_up_to_a_bound_give_or_take_chance(
+def test_waits_double_up_to_a_bound_that_includes_chance(
     attempt: int, chance: float, expected: float
 ) -> None:
-    assert wait_before(attempt, ReconnectOptions(), chance) == pytest.approx(expected)
+    assert wait_before(attempt, ReconnectOptions(), chance) == pytest.approx(expected, abs=1)
 
 
 class Life:
-    """A reconnector whose pauses a test counts and ends."""
+    """A reconnector in virtual time."""
 
-    def __init__(self, engine: FakeEngine, **options: int) -> None:
+    def __init__(self, engine: FakeEngine, **options: float) -> None:
         self.bench = Bench()
         self.states: list[str] = []
-        self.pauses: list[float] = []
         self.engine = engine
-        self.stop_after = 10
+        self.dialled: list[float] = []
+        """Times of the dials, in seconds."""
+        self.stop_at: float | None = None
         self.reconnector = Reconnector(
             self.bench.session,
-            engine.dial,
+            self.dial,
             "ws://fake:1",
-            ReconnectOptions(**options),
-            self.states.append,
-            self.pause,
+            ReconnectOptions(**options),  # type: ignore[arg-type]
+            lambda state: self.changed(state),
             lambda: 0.5,
         )
 
-    async def pause(self, seconds: float) -> None:
-        self.pauses.append(seconds)
-        if len(self.pauses) >= self.stop_after:
-            self.reconnector.stop()
+    async def dial(self) -> Transport:
+        self.dialled.append(round(asyncio.get_running_loop().time(), 2))
+        return await self.answer()
+
+    async def answer(self) -> Transport:
+        return await self.engine.dial()
+
+    def changed(self, state: str) -> None:
+        self.states.append(state)
 
     def run(self) -> None:
-        asyncio.run(asyncio.wait_for(self.reconnector.run(), LIMIT_S))
+        async def live() -> None:
+            if self.stop_at is not None:
+                asyncio.get_running_loop().call_later(self.stop_at, self.reconnector.stop)
+            await self.reconnector.run()
+
+        run_virtual(live())
+
+    @property
+    def pauses(self) -> list[float]:
+        """Seconds between the dials."""
+        return [round(b - a, 2) for a, b in zip(self.dialled, self.dialled[1:], strict=False)]
 
 
-def test_delays_grow_with_each_attempt_and_are_logged_once(
+def test_delays_grow_to_less_than_two_seconds_and_are_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     engine = FakeEngine()
     engine.refuse = "connection refused"
     life = Life(engine)
-    life.stop_after = 7
+    life.stop_at = 6
 
     life.run()
 
-    assert life.pauses == [1, 2, 4, 8, 16, 30, 30]
+    assert life.pauses == pytest.approx([1, 1.38, 1.38, 1.38], abs=0.02)
     assert life.states == ["connecting", "reconnecting", "disconnected"]
     warnings = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     text = "[engine] Cannot reach the engine at ws://fake:1 (connection refused); trying again"
     assert warnings == [text]
+
+
+def test_delays_double_up_to_the_longest() -> None:
+    engine = FakeEngine()
+    engine.refuse = "connection refused"
+    life = Life(engine, first_ms=1_000, max_ms=6_500)
+    life.stop_at = 23
+
+    life.run()
+
+    assert life.pauses == pytest.approx([1, 2, 4, 5, 5, 5], abs=0.02)
 
 
 def test_the_count_of_attempts_restarts_after_a_connection(
@@ -84,28 +112,22 @@ def test_the_count_of_attempts_restarts_after_a_connection(
     caplog.set_level(logging.INFO)
     engine = FakeEngine()
     engine.refuse = "later"
-    life = Life(engine)
+    life = Life(engine, max_ms=30_000)
+    life.stop_at = 9.5
 
-    async def pause(seconds: float) -> None:
-        life.pauses.append(seconds)
-        if len(life.pauses) == 3:
-            engine.refuse = None
-        if len(life.pauses) == 5:
-            life.reconnector.stop()
+    async def answer() -> Transport:
+        engine.refuse = None if len(life.dialled) == 3 else "gone again"
+        return await engine.dial()
 
-    original = life.states.append
-
-    def heard(state: str) -> None:
-        original(state)
+    def changed(state: str) -> None:
+        life.states.append(state)
         if state == "connected":
-            engine.refuse = "gone again"
             engine.drop()
 
-    life.reconnector._pause = pause
-    life.reconnector._state_changed = heard
+    life.answer, life.changed = answer, changed  # type: ignore[method-assign]
     life.run()
 
-    assert life.pauses == [1, 2, 4, 1, 1]
+    assert life.pauses == pytest.approx([1, 2, 1, 1, 2], abs=0.02)
     assert life.states[1:4] == ["reconnecting", "connected", "reconnecting"]
     assert "Reached the engine at ws://fake:1" in caplog.text
     assert "Lost the connection to ws://fake:1 (1001 going away); trying again" in caplog.text
@@ -122,29 +144,110 @@ def test_a_reconnector_gives_up_after_the_last_attempt() -> None:
     assert life.reconnector.failure == "Gave up ws://fake:1 after 2 attempts: HTTP 401"
 
 
+async def unanswered() -> Transport:
+    """Dial into a network that drops every packet."""
+    await asyncio.sleep(10)
+    raise ConnectionLost("no answer in time")
+
+
+def test_a_dial_without_an_answer_does_not_delay_the_next() -> None:
+    life = Life(FakeEngine())
+    life.stop_at = 62
+
+    async def answer() -> Transport:
+        return await (unanswered() if life.dialled[-1] < 60 else life.engine.dial())
+
+    life.answer = answer  # type: ignore[method-assign]
+    life.run()
+
+    assert life.states == ["connecting", "reconnecting", "connected", "disconnected"]
+    assert max(life.pauses) < 1.9
+    assert 60 <= life.dialled[-1] < 62
+
+
+def test_the_oldest_dial_has_its_whole_timeout_for_a_slow_network() -> None:
+    life = Life(FakeEngine())
+    life.stop_at = 12
+    cancelled = 0
+
+    async def answer() -> Transport:
+        nonlocal cancelled
+        try:
+            await asyncio.sleep(9)
+        except asyncio.CancelledError:
+            cancelled += 1
+            raise
+        return await life.engine.dial()
+
+    life.answer = answer  # type: ignore[method-assign]
+    life.run()
+
+    assert life.states == ["connecting", "reconnecting", "connected", "disconnected"]
+    assert life.engine.dials == 1
+    assert cancelled == len(life.dialled) - 1
+
+
+def test_dials_without_an_answer_count_as_attempts() -> None:
+    life = Life(FakeEngine(), max_attempts=3)
+    life.answer = unanswered  # type: ignore[method-assign]
+
+    life.run()
+
+    assert (len(life.dialled), life.states[-1]) == (3, "failed")
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_1000_workers_return_within_two_seconds_not_at_the_same_moment(answered: bool) -> None:
+    openings: list[float] = []
+    chance = random.Random(13).random
+
+    async def outage() -> None:
+        now = asyncio.get_running_loop().time
+
+        async def dial() -> Transport:
+            if now() < 60:
+                if not answered:
+                    return await unanswered()
+                raise ConnectionLost("connection refused")
+            await asyncio.sleep(0.02)
+            openings.append(now())
+            return await FakeEngine().dial()
+
+        workers = [
+            Reconnector(Bench().session, dial, "", ReconnectOptions(), lambda _: None, chance)
+            for _ in range(1_000)
+        ]
+        runs = [asyncio.ensure_future(worker.run()) for worker in workers]
+        await asyncio.sleep(62)
+        for worker in workers:
+            worker.stop()
+        await asyncio.wait(runs)
+
+    run_virtual(outage())
+
+    tenths = Counter(int((at - 60) * 10) for at in openings)
+    assert (len(openings), max(tenths) < 20) == (1_000, True)
+    assert max(tenths.values()) < 150
+
+
 def test_stop_writes_what_is_queued() -> None:
     engine = FakeEngine()
     life = Life(engine)
 
-    def heard(state: str) -> None:
+    def changed(state: str) -> None:
         if state == "connected":
             life.bench.session.add_function(function("a::b"))
             life.reconnector.stop()
 
-    life.reconnector._state_changed = heard
+    life.changed = changed  # type: ignore[method-assign]
     life.run()
 
     assert [frame["type"] for frame in engine.frames] == ["invokefunction", "registerfunction"]
 
 
 def test_stop_before_the_start_ends_dialling() -> None:
-    engine = FakeEngine()
-
-    async def never() -> None:
-        await asyncio.Event().wait()
-
-    life = Life(engine)
-    life.reconnector._dial = never  # type: ignore[assignment]
+    life = Life(FakeEngine())
+    life.answer = unanswered  # type: ignore[method-assign]
     life.reconnector.stop()
 
     life.run()
@@ -191,10 +294,10 @@ def on_a_narrow_transport(
     async def run() -> NarrowTransport:
         life, transport = Life(FakeEngine()), NarrowTransport(batch)
 
-        async def dial() -> NarrowTransport:
+        async def answer() -> NarrowTransport:
             return transport
 
-        life.reconnector._dial = dial
+        life.answer = answer  # type: ignore[method-assign]
         running = asyncio.ensure_future(life.reconnector.run())
         await asyncio.wait_for(transport.greeted.wait(), LIMIT_S)
         transport.writes.clear()

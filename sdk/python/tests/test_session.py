@@ -34,9 +34,9 @@ def test_every_later_connection_begins_with_reattach_to_the_previous_one() -> No
     bench.session.add_function(function("a::b"))
     bench.open(worker_id="w1", reattach_token="t1")
 
-    bench.session.closed()
+    bench.session.closed("1006")
     second = bench.open(worker_id="w2", reattach_token="t2")
-    bench.session.closed()
+    bench.session.closed("1006")
     third = bench.open()
 
     expected = {"type": "reattach", "previous_worker_id": "w1", "reattach_token": "t1"}
@@ -48,7 +48,7 @@ def test_every_later_connection_begins_with_reattach_to_the_previous_one() -> No
 def test_registrations_made_without_a_connection_are_sent_once() -> None:
     bench = Bench()
     bench.open()
-    bench.session.closed()
+    bench.session.closed("1006")
 
     bench.session.add_function(function("a::b"))
     frames = bench.open()
@@ -63,7 +63,7 @@ def test_what_was_unregistered_without_a_connection_is_not_sent_again() -> None:
     bench.session.add_function(registered)
     bench.session.add_type(type_)
     bench.open()
-    bench.session.closed()
+    bench.session.closed("1006")
 
     bench.session.remove_function(registered)
     bench.session.remove_type(type_)
@@ -77,7 +77,7 @@ def test_a_sent_trigger_removed_without_a_connection_is_unregistered_on_the_next
     known, unknown = trigger("known"), trigger("unknown")
     bench.session.add_trigger(known)
     bench.open()
-    bench.session.closed()
+    bench.session.closed("1006")
     bench.session.add_trigger(unknown)
 
     bench.session.remove_trigger(known)
@@ -167,7 +167,7 @@ def test_a_result_is_never_sent_on_another_connection_than_its_invocation() -> N
     bench.session.add_function(function("a::b"))
     bench.open()
     bench.receive({"type": "invokefunction", "invocation_id": "e1", "function_id": "a::b"})
-    bench.session.closed()
+    bench.session.closed("1006")
     bench.open()
     bench.receive({"type": "invokefunction", "invocation_id": "e1", "function_id": "a::b"})
 
@@ -315,8 +315,8 @@ def test_a_message_that_is_nested_too_deeply_ends_its_call() -> None:
     bench.session.received(f'{{"type":"invocationresult",{ids},"result":{deep}}}')
     bench.session.received(f'{{"type":"invokefunction",{ids},"data":{deep}}}')
 
-    assert answer.code == "deserialization_error"
-    assert bench.sent()[0]["error"]["code"] == "deserialization_error"
+    assert answer.code == "bad_message"
+    assert bench.sent()[0]["error"]["code"] == "bad_message"
 
 
 def test_a_host_that_fails_does_not_stop_a_session(caplog: pytest.LogCaptureFixture) -> None:
@@ -444,7 +444,7 @@ def test_a_lost_connection_ends_the_calls_sent_on_it_and_keeps_the_others() -> N
     bench.sent()
     kept = bench.call(invocation_id="c2")
 
-    bench.session.closed()
+    bench.session.closed("1006")
     frames = bench.open()
 
     assert sent.code == "invocation_stopped"
@@ -457,7 +457,7 @@ def test_a_connection_that_never_opened_changes_nothing_when_it_closes() -> None
     bench = Bench()
     answer = bench.call()
 
-    bench.session.closed()
+    bench.session.closed("1006")
 
     assert answer.ends == []
     assert bench.host.lost == 0

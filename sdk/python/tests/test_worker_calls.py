@@ -14,6 +14,7 @@ from conftest import Connect
 from engine_sdk import (
     CallContext,
     EngineError,
+    InitOptions,
     InvocationError,
     TriggerAction,
     Worker,
@@ -419,3 +420,35 @@ def test_a_coroutine_cancelled_before_its_first_step_is_answered_as_well(
 
     answer = engine.wait(lambda frame: frame["type"] == "invocationresult")
     assert answer["error"]["code"] == "cancelled"
+
+
+def test_calls_fail_at_once_while_the_engine_is_away_when_they_must_not_wait() -> None:
+    engine = FakeEngine()
+    options = InitOptions(worker_name="w", when_disconnected="fail")
+    worker = Worker("ws://fake:1", options, engine.dial)
+    worker.start()
+    try:
+        gone = threading.Event()
+        worker.on_connection_state(lambda state: gone.set() if state == "reconnecting" else None)
+        engine.refuse = "gone"
+        engine.drop()
+        assert gone.wait(LIMIT_S)
+
+        for action in (None, TriggerAction.Void()):
+            with pytest.raises(InvocationError) as caught:
+                worker.trigger({"function_id": "a::b", "action": action})
+            assert (caught.value.code, caught.value.retryable) == ("engine_unreachable", True)
+    finally:
+        worker.shutdown()
+
+
+def test_when_disconnected_is_wait_or_fail() -> None:
+    with pytest.raises(EngineError, match="'wait' or 'fail'"):
+        InitOptions(when_disconnected="queue")  # type: ignore[arg-type]
+
+
+def test_a_registration_over_256_kib_is_refused_at_once() -> None:
+    worker = Worker("ws://fake:1", InitOptions(), FakeEngine().dial)
+
+    with pytest.raises(EngineError, match="The registration of a::b takes 262"):
+        worker.register_function("a::b", lambda payload: payload, metadata="x" * 262_144)

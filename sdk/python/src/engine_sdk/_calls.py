@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ._codec import encode, encode_ids, encode_trace, quote
+from ._codec import check_size, encode, encode_ids, encode_trace, quote
 from ._context import CallContext
 from ._errors import ErrorBody, InvocationError, invocation_error
 from ._registrations import encode_if
@@ -35,6 +35,9 @@ from ._threads import running_loop_mailbox
 TIMEOUT_GRACE_MS: Final = 1_000
 """How long to wait after a deadline for the engine's own ``timeout`` error."""
 
+
+LARGE_CHARS: Final = 8 * 1024 * 1024
+"""Calls from this size on are checked against the largest message before they are sent."""
 
 Settle = Callable[[Any, "ErrorBody | None"], None]
 """Receives the outcome of a call once: its result, or an error."""
@@ -236,6 +239,8 @@ def plan_call(
         call.payload = encode(request["payload"], f"Payload of {function_id}")
     if context is not None:
         call.traceparent, call.baggage = context.traceparent, context.baggage
+    if call.weight > LARGE_CHARS:
+        check_size(call.encode(now), f"The call of {function_id}")
     return call
 
 

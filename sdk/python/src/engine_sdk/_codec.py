@@ -25,13 +25,22 @@ from ._fast import dumps, loads
 MESSAGE_BYTES_MAX: Final = 64 * 1024 * 1024
 """Largest message on a connection."""
 
+REGISTRATION_BYTES_MAX: Final = 256 * 1024
+"""Largest registration that an engine accepts, as a frame."""
+
+JSON_DEPTH_MAX: Final = 128
+"""Deepest nesting of arrays and objects in a payload or a result; a flat object has depth 1."""
+
 
 _escaped = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 _HEAD = re.compile(
     r'\{"type":"(invokefunction|invocationresult)","invocation_id":"([^"\\]+)"'
     r'(?:,"function_id":"([^"\\]+)")?'
 )
-_DEPTH_MAX = 60
+_PATH_CHARS_MAX: Final = 80
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_OTHERS = bytes(byte for byte in range(256) if chr(byte) not in '[]{}"')
 
 __version__ = "0.1.0"
 CAPABILITIES = ["cancel", "timeout", "progress", "batch"]
@@ -50,8 +59,8 @@ def encode(value: Any, what: str) -> str:
         JSON without spaces, in one line.
 
     Raises:
-        EngineError: ``serialization_error`` when JSON cannot represent the value, or when it is
-            larger than any message may be.
+        EngineError: ``serialization_error`` when JSON cannot represent the value, when it is
+            nested too deeply, or when it is larger than any message may be.
 
     """
     try:
@@ -64,16 +73,71 @@ def encode(value: Any, what: str) -> str:
         reason = _blame(value, "value", 0) or f"{type(error).__name__}: {error}"
         message = f"{what} cannot be sent as JSON: {reason}"
         raise EngineError("serialization_error", message) from None
-    if len(text) > MESSAGE_BYTES_MAX:
-        message = f"{what} is {len(text)} bytes; a message holds at most {MESSAGE_BYTES_MAX}"
-        raise EngineError("serialization_error", message)
+    if is_too_deep(text, JSON_DEPTH_MAX):
+        reason = _blame(value, "value", 0) or f"it has over {JSON_DEPTH_MAX} levels"
+        raise EngineError("serialization_error", f"{what} cannot be sent as JSON: {reason}")
+    check_size(text, what)
     return text
+
+
+def check_size(text: str, what: str, limit: int = MESSAGE_BYTES_MAX) -> str:
+    """
+    Check that a text is one that the engine accepts; else it would close the connection.
+
+    Raises:
+        EngineError: ``serialization_error``.
+
+    """
+    if 4 * len(text) <= limit:
+        return text
+    size = len(text) if text.isascii() or len(text) > limit else len(text.encode())
+    if size > limit:
+        message = f"{what} takes {size} bytes; at most {limit} are allowed"
+        raise EngineError("serialization_error", message, {"bytes": size, "limit_bytes": limit})
+    return text
+
+
+def check_registration(text: str, id_: str) -> str:
+    """
+    Check the frame of a registration, which an engine would refuse on each connection.
+
+    Raises:
+        EngineError: ``serialization_error``.
+
+    """
+    what = f"The registration of {id_}"
+    if is_too_deep(text, JSON_DEPTH_MAX):
+        reason = f"{what} is nested more deeply than {JSON_DEPTH_MAX} levels"
+        raise EngineError("serialization_error", reason)
+    return check_size(text, what, REGISTRATION_BYTES_MAX)
+
+
+def is_too_deep(text: str, depth_max: int) -> bool:
+    """
+    Return whether a JSON text is nested more deeply than that.
+
+    Counts first, which is enough for nearly all texts. Then removes all but brackets, and pairs of
+    them from the inside: each pass removes one level.
+    """
+    if len(text) <= 2 * depth_max or text.count("[") + text.count("{") <= depth_max:
+        return False
+    data = text.encode("utf-8", "replace")
+    kept = data.translate(_BRACKETS, _OTHERS).replace(b'""', b"")
+    if b'"' in kept or b'\\"' in data:  # Strings contain brackets or quotes.
+        kept = _STRING.sub(b"", data).translate(_BRACKETS, _OTHERS)
+    for _ in range(depth_max):
+        size = len(kept)
+        kept = kept.replace(b"[]", b"")
+        if len(kept) == size:
+            break
+    return len(kept) > depth_max if b"[]" not in kept else True
 
 
 def _blame(value: Any, path: str, depth: int) -> str | None:
     """Find the first part of a value that JSON cannot represent."""
-    if depth > _DEPTH_MAX:
-        return f"{path[:80]}… is nested too deeply or contains itself"
+    if depth >= JSON_DEPTH_MAX and isinstance(value, (dict, list, tuple)):
+        levels = f"is nested more deeply than {JSON_DEPTH_MAX} levels, or contains itself"
+        return f"{path[:_PATH_CHARS_MAX]}… {levels}"
     if value is None or isinstance(value, (str, int)):
         return None
     if isinstance(value, float):
@@ -136,6 +200,8 @@ def decode(text: str) -> dict[str, Any]:
         ValueError: When the text is not a JSON object with a ``type``.
 
     """
+    if is_too_deep(text, JSON_DEPTH_MAX + 1):  # A payload of the depth that is allowed.
+        raise ValueError(f"it is nested more deeply than {JSON_DEPTH_MAX} levels")
     try:
         message = loads(text)
     except RecursionError:

@@ -1,7 +1,9 @@
 """
 Keeps a session connected: dials, transports frames both ways, reconnects with growing delays.
 
-Only this file decides when to dial; the session decides what to send on a new connection.
+Only this file decides when to dial; the session decides what to send on a new connection. A dial
+that is not answered does not delay the next one, so that a worker is connected within one delay
+after the engine's return, whatever became of its packets before.
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ BATCH_CHARS_MAX: Final = 256 * 1024
 """Messages share a frame up to this size: below 1 MiB, whatever the characters."""
 
 RECONNECT_JITTER: Final = 0.3
-"""Random part of the delay, in both directions."""
+"""Random part of the delay, in both directions, so that workers spread."""
+
+DIALS_MAX: Final = 2
+"""Dials in progress at once: the oldest, and one that is begun anew after each delay."""
 
 
 log = logging.getLogger("engine_sdk")
@@ -47,7 +52,8 @@ def wait_before(attempt: int, options: ReconnectOptions, chance: float) -> float
 
     """
     doubled = options.first_ms * 2.0 ** min(attempt - 1, 30)
-    return min(doubled, options.max_ms) * (1 + RECONNECT_JITTER * (2 * chance - 1))
+    mean = min(doubled, options.max_ms / (1 + RECONNECT_JITTER))
+    return mean * (1 + RECONNECT_JITTER * (2 * chance - 1))
 
 
 async def until_stopped(work: Awaitable[Result], stop: asyncio.Event) -> Result | None:
@@ -72,7 +78,6 @@ class Reconnector:
         address: str,
         options: ReconnectOptions,
         state_changed: Callable[[ConnectionState], None],
-        pause: Callable[[float], Awaitable[None]],
         chance: Callable[[], float],
         final_frames: Callable[[], list[bytes]] = list,
     ) -> None:
@@ -82,12 +87,15 @@ class Reconnector:
         self._address = address
         self._options = options
         self._state_changed = state_changed
-        self._pause = pause
         self._chance = chance
         self._stop = asyncio.Event()
         self._transport: Transport | None = None
+        self._discards: set[asyncio.Task[None]] = set()
+        """Tasks that end dials in whose place another one is used."""
         self._is_due = False
         """Whether a flush is scheduled."""
+        self._is_cut = False
+        """Whether the connection is being closed."""
         self.failure: str | None = None
         """Why it gave up; None: it did not."""
         self._last_logged = ""
@@ -103,6 +111,14 @@ class Reconnector:
         """Write what is queued, close the connection and end."""
         self._stop.set()
 
+    def cut(self) -> None:
+        """Close the connection; a new one follows."""
+        if self._transport is not None and not self._is_cut:
+            self._is_cut = True
+            task = asyncio.ensure_future(self._transport.close())
+            self._discards.add(task)
+            task.add_done_callback(self._discards.discard)
+
     def refuse(self, reason: str) -> None:
         """End: the engine refuses this worker."""
         self.failure = reason
@@ -110,49 +126,91 @@ class Reconnector:
 
     async def run(self) -> None:
         """Stay connected until `stop`, or until the attempts are used up."""
-        attempt = 0
         self._set_state("connecting")
-        while True:
-            attempt += 1
-            reason = await self._stay(attempt)
-            if reason is None:
-                attempt = 0
+        while (transport := await self._connect()) is not None:
+            await self._stay(transport)
             if self._stop.is_set():
-                break
-            if self._options.max_attempts is not None and attempt >= self._options.max_attempts:
-                self.failure = f"Gave up {self._address} after {attempt} attempts: {reason}"
-                log.error("[engine] %s", self.failure)
                 break
             self._set_state("reconnecting")
-            wait = wait_before(max(attempt, 1), self._options, self._chance())
-            await until_stopped(self._pause(wait / 1000), self._stop)
-            if self._stop.is_set():
-                break
+            await until_stopped(asyncio.sleep(self._delay_s(1)), self._stop)
+        if self._discards:
+            await asyncio.wait(self._discards, timeout=LEAVE_MS / 1000)
         self._set_state("failed" if self.failure else "disconnected")
 
-    async def _stay(self, attempt: int) -> str | None:
-        """Dial once and stay connected; returns why dialling failed, None if it did not."""
+    async def _connect(self) -> Transport | None:
+        """
+        Dial until a connection opens; None: stopped, or the attempts are used up.
+
+        After each delay a dial begins beside the oldest that is not answered: the oldest has its
+        whole timeout, for slow networks, and the new one finds an engine that has returned.
+        """
+        now, stopper = asyncio.get_running_loop().time, asyncio.ensure_future(self._stop.wait())
+        dials: list[asyncio.Task[Transport]] = []
+        failures, due = 0, now()
         try:
-            transport = await until_stopped(self._dial(), self._stop)
-        except ConnectionLost as lost:
-            self._log_once(f"Cannot reach the engine at {self._address} ({lost}); trying again")
-            return str(lost)
-        if transport is None:
+            while not self._stop.is_set():
+                if now() >= due and self._may_dial(failures + len(dials)):
+                    if len(dials) == DIALS_MAX:
+                        failures += 1
+                        self._discard(dials.pop())
+                    dials.append(asyncio.ensure_future(self._dial()))
+                    due = now() + self._delay_s(failures + len(dials))
+                timeout = max(0.0, due - now()) if self._may_dial(failures + len(dials)) else None
+                await asyncio.wait(
+                    {*dials, stopper}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED
+                )
+                for dial in [dial for dial in dials if dial.done()]:
+                    dials.remove(dial)
+                    if (lost := _lost(dial)) is None:
+                        return dial.result()
+                    failures += 1
+                    due = due if dials else now() + self._delay_s(failures)
+                    self._failed(lost, failures, bool(dials))
+                if self.failure is not None:
+                    return None
+                if now() >= due or not dials:
+                    self._set_state("reconnecting")
             return None
+        finally:
+            stopper.cancel()
+            for dial in dials:
+                self._discard(dial)
+
+    def _may_dial(self, dials: int) -> bool:
+        attempts_max = self._options.max_attempts
+        return attempts_max is None or dials < attempts_max
+
+    def _delay_s(self, attempt: int) -> float:
+        return wait_before(max(attempt, 1), self._options, self._chance()) / 1000
+
+    def _failed(self, lost: ConnectionLost, failures: int, is_dialling: bool) -> None:
+        if is_dialling or self._may_dial(failures):
+            self._log_once(f"Cannot reach the engine at {self._address} ({lost}); trying again")
+            return
+        self.failure = f"Gave up {self._address} after {failures} attempts: {lost}"
+        log.error("[engine] %s", self.failure)
+
+    def _discard(self, dial: asyncio.Task[Transport]) -> None:
+        """End a dial in whose place another one is used."""
+        task = asyncio.ensure_future(_end_dial(dial))
+        self._discards.add(task)
+        task.add_done_callback(self._discards.discard)
+
+    async def _stay(self, transport: Transport) -> None:
+        """Use a connection until it ends."""
         if self._last_logged:
             log.info("[engine] Reached the engine at %s", self._address)
         self._last_logged = ""
         self._session.opened()
         self._set_state("connected")
         lost_reason = await self._carry(transport)
-        self._session.closed()
+        self._session.closed(lost_reason)
         if not self._stop.is_set():
             self._log_once(f"Lost the connection to {self._address} ({lost_reason}); trying again")
-        return None
 
     async def _carry(self, transport: Transport) -> str:
         """Transport frames both ways until the connection ends, or until all is written on stop."""
-        self._transport = transport
+        self._transport, self._is_cut = transport, False
         transport.listen(self._received, self.output_ready)
         self.flush()
         ended = asyncio.ensure_future(transport.ended())
@@ -224,3 +282,16 @@ class Reconnector:
             logging.DEBUG if text == self._last_logged else logging.WARNING, "[engine] %s", text
         )
         self._last_logged = text
+
+
+def _lost(dial: asyncio.Task[Transport]) -> ConnectionLost | None:
+    """Return why a dial that has ended failed; None: it did not."""
+    failure = None if dial.cancelled() else dial.exception()
+    return failure if isinstance(failure, ConnectionLost) else None
+
+
+async def _end_dial(dial: asyncio.Task[Transport]) -> None:
+    dial.cancel()
+    with contextlib.suppress(asyncio.CancelledError, asyncio.TimeoutError, ConnectionLost):
+        transport = await dial  # It may have opened at the same moment.
+        await asyncio.wait_for(transport.close(), LEAVE_MS / 1000)

@@ -22,8 +22,11 @@ ID_CHARS_MAX: Final = 1_024
 RECONNECT_FIRST_MS: Final = 1_000
 """First delay before a worker dials again."""
 
-RECONNECT_MAX_MS: Final = 30_000
-"""Longest delay before a worker dials again."""
+RECONNECT_MAX_MS: Final = 1_800
+"""
+Longest delay before a worker dials again, its variation included: with the time for opening, at
+most two seconds after the engine's return.
+"""
 
 THREADS_BUSY_MAX: Final = 32
 """Sync handlers that run concurrently, unless an option is set."""
@@ -108,11 +111,13 @@ class TriggerTypeInput(_TriggerTypeInputRequired, total=False):
 @dataclass(frozen=True, kw_only=True)
 class ReconnectOptions:
     """
-    How to reconnect.
+    How to reconnect; a dial that is not answered does not postpone the next one.
 
     Attributes:
-        first_ms: First delay; it doubles with every attempt, ± 30 %.
-        max_ms: Longest delay.
+        first_ms: First delay; it doubles with every attempt, ± 30 %, so that many workers do
+            not return at the same moment.
+        max_ms: Longest delay, its variation included. With the default, a worker is connected
+            at most two seconds after the engine has returned.
         max_attempts: Failed attempts in a row until the state is ``"failed"``; None: unlimited.
 
     """
@@ -135,6 +140,11 @@ class InitOptions:
         namespace: Reported only; registrations have their own.
         timeout_ms: Timeout of calls that name none.
         reconnect: How to reconnect.
+        when_disconnected: What a call does while there is no connection. ``"wait"``: it is sent
+            with the next connection, if its timeout has not passed; at most 10,000 calls of
+            64 MiB wait, further ones fail with ``overloaded``. ``"fail"``: it fails at once with
+            ``engine_unreachable``, which is retryable; calls made while the worker connects for
+            the first time wait for the outcome of the first attempt.
         max_threads: Sync handlers that run concurrently; one that waits for a call of its
             own does not count.
         telemetry: Send log lines, spans of handlers and gauges of the process to the engine,
@@ -154,11 +164,15 @@ class InitOptions:
     namespace: str | None = None
     timeout_ms: float = CALL_TIMEOUT_MS
     reconnect: ReconnectOptions = field(default_factory=ReconnectOptions)
+    when_disconnected: Literal["wait", "fail"] = "wait"
     max_threads: int = THREADS_BUSY_MAX
     telemetry: bool = True
 
     def __post_init__(self) -> None:
         check_timeout(self.timeout_ms)
+        if self.when_disconnected not in ("wait", "fail"):
+            given = repr(self.when_disconnected)
+            raise invalid(f"when_disconnected must be 'wait' or 'fail', not {given}")
         if self.max_threads < 1:
             raise invalid("max_threads must be at least 1")
         for name, value in self.headers.items():

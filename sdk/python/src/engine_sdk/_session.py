@@ -16,6 +16,7 @@ from ._calls import Call, PendingCalls
 from ._codec import (
     Invocation,
     TriggerInstance,
+    check_size,
     decode,
     encode_error,
     frame,
@@ -26,15 +27,30 @@ from ._codec import (
     result_frame,
     trigger_result_frame,
 )
-from ._errors import ErrorBody, normalise_error
+from ._errors import EngineError, ErrorBody, normalise_error
 from ._registrations import Function, Trigger, TriggerType, quote_if
 
 QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Bytes of calls that wait to be sent."""
+"""Bytes of calls that wait to be sent, and of other frames beyond which results are refused."""
+
+QUEUED_CALLS_MAX: Final = 10_000
+"""Calls that wait for a connection."""
+
+UNSENT_BYTES_END: Final = 3 * QUEUED_BYTES_MAX
+"""Bytes of unsent frames at which the connection is closed: the engine sends but does not read."""
 
 log = logging.getLogger("engine_sdk")
 DEFAULT_NAMESPACE = "default"
-STOPPED: ErrorBody = {"code": "invocation_stopped", "message": "Invocation stopped"}
+UNREACHABLE: ErrorBody = {
+    "code": "engine_unreachable",
+    "message": "There is no connection to the engine; try again later",
+    "retryable": True,
+}
+CALLS_WAIT: ErrorBody = {
+    "code": "overloaded",
+    "message": "Too many calls wait for the connection to the engine; call again later",
+    "retryable": True,
+}
 CANCELLED: ErrorBody = {"code": "cancelled", "message": "Invocation cancelled"}
 SHUTDOWN: ErrorBody = {"code": "SHUTDOWN", "message": "engine client is shutting down"}
 NO_FUNCTION: ErrorBody = {"code": "function_not_found", "message": "Function not found"}
@@ -73,6 +89,9 @@ class Host(Protocol):
     def refused(self, reason: str) -> None:
         """End: the engine refuses this worker."""
 
+    def stalled(self) -> None:
+        """Close the connection: the engine does not read."""
+
 
 class Session:
     """One worker's functions, triggers and calls, across all of its connections."""
@@ -88,6 +107,8 @@ class Session:
         self._pending = PendingCalls()
         self._outbox = Outbox()
         self._open = False
+        self._waits = True
+        """Whether calls wait for a connection."""
         self._connection = 0
         self._previous: tuple[str, str] | None = None
         self._capabilities: frozenset[str] = frozenset()
@@ -127,15 +148,21 @@ class Session:
         """Its id on the current or last connection; None before the engine has sent one."""
         return None if self._previous is None else self._previous[0]
 
-    def closed(self) -> None:
-        """Discard the state of the connection, and end the calls sent on it."""
+    def closed(self, reason: str) -> None:
+        """Discard the state of the connection, and end the calls sent on it with the reason."""
         if not self._open:
             return
         self._open = False
         self._capabilities = frozenset()
         self._running.clear()
         self._outbox.end_connection()
-        self._pending.end_sent(STOPPED)
+        self._pending.end_sent(
+            {
+                "code": "invocation_stopped",
+                "message": "Invocation stopped",
+                "details": {"reason": reason},
+            }
+        )
         self._host.connection_lost()
 
     def received(self, text: str) -> None:
@@ -146,7 +173,7 @@ class Session:
             message = decode(text)
         except ValueError as error:
             log.warning("[engine] Ignored a message that cannot be read: %s", error)
-            self._answer_unread(text, {"code": "deserialization_error", "message": str(error)})
+            self._answer_unread(text, str(error))
             return
         handle = self._handle.get(message["type"])
         if handle is None:
@@ -155,8 +182,9 @@ class Session:
             handle(message)
         except ValueError as error:
             log.warning("[engine] Ignored a malformed %s: %s", message["type"], error)
-        except Exception:
+        except Exception as error:
             log.exception("[engine] Could not handle a message of type %s", message["type"])
+            self._answer_unread(text, f"{type(error).__name__}: {error}")
 
     def take(self) -> str | None:
         """Take the next frame to write; None without frames or connection."""
@@ -172,6 +200,11 @@ class Session:
     def end_calls(self, error: ErrorBody) -> None:
         """End every call; other queued frames can still be taken."""
         self._pending.end_all(error)
+
+    def refuse_waiting(self) -> None:
+        """End the calls that wait for a connection; from now on calls without one fail."""
+        self._waits = False
+        self._pending.end_all(UNREACHABLE)
 
     # Registrations.
 
@@ -216,16 +249,21 @@ class Session:
 
     def start_call(self, call: Call) -> None:
         """Queue a call; without a connection it waits for one."""
-        if not self._outbox.add_call(call, self._now()):
-            message = "Too many calls wait for the connection to the engine; call again later"
-            if call.settle is None:
-                log.warning("[engine] Dropped a call of %s: %s", call.function_id, message)
-            call.end(None, {"code": "overloaded", "message": message, "retryable": True})
+        if not self._open and not self._waits:
+            self._refuse_call(call, UNREACHABLE)
+            return
+        if not self._outbox.add_call(call, self._now(), self._open):
+            self._refuse_call(call, CALLS_WAIT)
             return
         if call.invocation_id is not None:
             self._pending.add(call)
             self._host.deadline_set(call.deadline)
         self._host.output_ready()
+
+    def _refuse_call(self, call: Call, error: ErrorBody) -> None:
+        if call.settle is None:
+            log.warning("[engine] Dropped a call of %s: %s", call.function_id, error["message"])
+        call.end(None, error)
 
     def cancel_call(self, call: Call, reason: str | None = None) -> None:
         """Cancel a call; the engine gets a cancel if the call was sent."""
@@ -240,13 +278,27 @@ class Session:
         """Answer an invocation with an encoded result or error; neither: nothing returned."""
         if self._is_running(invocation):  # Else its connection is closed, or it was void.
             self._running.pop(invocation.invocation_id or "")
-            self._send(result_frame(invocation, result, error))
+            self._send(self._answer_frame(invocation, result, error))
+            if self._outbox.frame_chars > UNSENT_BYTES_END:
+                self._host.stalled()
+
+    def _answer_frame(self, invocation: Invocation, result: str | None, error: str | None) -> str:
+        """Return the frame of an answer, or of the error that it cannot be sent."""
+        what = f"Result of {invocation.function_id}"
+        try:
+            if self._outbox.frame_chars > QUEUED_BYTES_MAX:
+                raise EngineError("overloaded", f"{what} is dropped: the engine does not read")
+            return check_size(result_frame(invocation, result, error), what)
+        except EngineError as refusal:
+            body: ErrorBody = {"code": refusal.code, "message": refusal.message}
+            return result_frame(invocation, None, encode_error(body))
 
     def progress(self, invocation: Invocation, data: str) -> None:
         """Send progress, if the invocation still runs and the engine forwards progress."""
         if self._is_running(invocation) and "progress" in self._capabilities:
             invocation_id = quote(invocation.invocation_id or "")
-            self._send(frame("invocationprogress", invocation_id=invocation_id, data=data))
+            if self._outbox.frame_chars <= QUEUED_BYTES_MAX:
+                self._send(frame("invocationprogress", invocation_id=invocation_id, data=data))
 
     def answer_trigger(
         self, trigger: TriggerInstance, error: ErrorBody | None, connection: int
@@ -342,8 +394,9 @@ class Session:
         body = normalise_error(message.get("error"))
         log.warning("[engine] The engine reports %s: %s", body["code"], body["message"])
 
-    def _answer_unread(self, text: str, error: ErrorBody) -> None:
+    def _answer_unread(self, text: str, problem: str) -> None:
         """End the call or the invocation of a message that cannot be decoded."""
+        error: ErrorBody = {"code": "bad_message", "message": problem}
         type_, invocation_id, function_id = read_head(text) or ("", "", None)
         if type_ == "invocationresult":
             if (call := self._pending.get(invocation_id)) is not None:
@@ -365,6 +418,9 @@ class Outbox:
     def __init__(self) -> None:
         self._items: deque[Call | str | _PersistentFrame] = deque()
         self._queued_bytes = 0
+        self._queued_calls = 0
+        self.frame_chars = 0
+        """Characters of the frames that wait."""
 
     def __len__(self) -> int:
         return len(self._items)
@@ -372,30 +428,40 @@ class Outbox:
     def add_frame(self, frame: str) -> None:
         """Append a frame of the current connection."""
         self._items.append(frame)
+        self.frame_chars += len(frame)
 
     def add_persistent(self, frame: str) -> None:
         """Append a frame that stays queued for the next connection."""
         self._items.append(_PersistentFrame(frame))
 
-    def add_call(self, call: Call, now: float) -> bool:
+    def add_call(self, call: Call, now: float, is_open: bool) -> bool:
         """Append a call; false when the queue is full."""
-        if self._queued_bytes and self._queued_bytes + call.weight > QUEUED_BYTES_MAX:
+        if not self._has_room(call, is_open):
             self._drop_over(now)
-            if self._queued_bytes + call.weight > QUEUED_BYTES_MAX:
+            if not self._has_room(call, is_open):
                 return False
         self._queued_bytes += call.weight
+        self._queued_calls += 1
         self._items.append(call)
         return True
+
+    def _has_room(self, call: Call, is_open: bool) -> bool:
+        # A program may make many calls at once on an open connection, which takes them soon.
+        if not is_open and self._queued_calls >= QUEUED_CALLS_MAX:
+            return False
+        return not self._queued_bytes or self._queued_bytes + call.weight <= QUEUED_BYTES_MAX
 
     def take(self, now: float) -> str | None:
         """Remove the next frame; a call counts as sent from now on."""
         while self._items:
             item = self._items.popleft()
             if isinstance(item, str):
+                self.frame_chars -= len(item)
                 return item
             if isinstance(item, _PersistentFrame):
                 return item.frame
             self._queued_bytes -= item.weight
+            self._queued_calls -= 1
             if _is_over(item, now):
                 continue
             item.sent = True
@@ -406,16 +472,19 @@ class Outbox:
         """Prepend the first frames of a new connection."""
         self.end_connection()
         self._items.extendleft(reversed(first))
+        self.frame_chars = sum(map(len, first))
 
     def end_connection(self) -> None:
         """Drop the frames of the closed connection."""
         self._items = deque(item for item in self._items if not isinstance(item, str))
+        self.frame_chars = 0
 
     def _drop_over(self, now: float) -> None:
         self._items = deque(
             item for item in self._items if not (isinstance(item, Call) and _is_over(item, now))
         )
-        self._queued_bytes = sum(item.weight for item in self._items if isinstance(item, Call))
+        calls = [item for item in self._items if isinstance(item, Call)]
+        self._queued_bytes, self._queued_calls = sum(call.weight for call in calls), len(calls)
 
 
 class _PersistentFrame:

@@ -66,6 +66,9 @@ GAUGES_MS_MAX: Final = 3_600_000
 GAUGES_FIRST_MS: Final = 1_000
 """Time until the first gauges."""
 
+RECONNECT: Final = ReconnectOptions(max_ms=30_000)
+"""Telemetry can wait, so the engine has less to do after an outage."""
+
 LOOP_LAG_SAMPLE_MS: Final = 50
 """Interval at which the lateness of the event loop is measured."""
 
@@ -201,7 +204,7 @@ class Telemetry:
                 await self._carry(self._transport)
                 self._transport = None
             if not self._stop.is_set():
-                wait = wait_before(attempt, ReconnectOptions(), random.random())
+                wait = wait_before(attempt, RECONNECT, random.random())
                 await until_stopped(asyncio.sleep(wait / 1000), self._stop)
 
     async def _carry(self, transport: Transport) -> None:

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from typing import Any, Final
 
 from ._calls import Call, CallIds, LoopWaiter, ThreadWaiter, failure, plan_call
-from ._codec import TriggerInstance, announcement, worker_name
+from ._codec import TriggerInstance, announcement, check_registration, worker_name
 from ._context import CURRENT
 from ._errors import invalid
 from ._handlers import bind
@@ -33,6 +33,7 @@ from ._requests import (
     check_id,
     check_namespace,
 )
+from ._session import UNREACHABLE
 from ._telemetry import telemetry_dial
 from ._threads import PoolThread, ThreadPool
 from ._transport import LEAVE_MS, Dial, WebSocketDial, read_url, redacted_url
@@ -74,6 +75,7 @@ class Worker:
             ThreadPool(options.max_threads),
             self.name,
             telemetry_dial(address, options) if dial is None else telemetry,
+            options.when_disconnected,
         )
         self.telemetry = self._thread.telemetry
         """For `Logger`; None: its lines are sent as calls."""
@@ -148,6 +150,7 @@ class Worker:
             response_format=encode_if(response_format, f"response_format of {id}"),
             metadata=encode_if(metadata, f"metadata of {id}"),
         )
+        check_registration(function.encode(), id)
         session, post = self._thread.session, self._thread.post
         post(lambda: session.add_function(function))
         return Registration(id, lambda: post(lambda: session.remove_function(function)))
@@ -176,6 +179,7 @@ class Worker:
 
         """
         planned = plan_trigger(trigger, str(uuid.uuid4()))
+        check_registration(planned.encode(), planned.id)
         session, post = self._thread.session, self._thread.post
         post(lambda: session.add_trigger(planned))
         return Registration(planned.id, lambda: post(lambda: session.remove_trigger(planned)))
@@ -210,6 +214,7 @@ class Worker:
 
         """
         planned = plan_trigger_type(trigger_type, handler, unregister)
+        check_registration(planned.encode(), planned.id)
         session, post = self._thread.session, self._thread.post
         post(lambda: session.add_type(planned))
         return Registration(planned.id, lambda: post(lambda: session.remove_type(planned)))
@@ -229,7 +234,8 @@ class Worker:
 
         Raises:
             InvocationError: ``function_not_found``, ``invocation_stopped``, ``TIMEOUT``,
-                ``SHUTDOWN``, or the code that the function itself failed with.
+                ``SHUTDOWN``, or the code that the function itself failed with; without a
+                connection ``overloaded`` or ``engine_unreachable``, see ``when_disconnected``.
             EngineError: ``INVALID_ARGUMENTS`` for an invalid request, and in a coroutine on
                 the worker's loop, which must not block.
 
@@ -323,6 +329,8 @@ class Worker:
     def _start(self, call: Call) -> None:
         if call.settle is None and (ended := self._thread.ended) is not None:
             raise failure(call, ended)  # A void call has no other way to fail.
+        if self._thread.fails_fast and self._thread.state == "reconnecting":
+            raise failure(call, UNREACHABLE)
         self._thread.post(lambda: self._thread.start_call(call))
 
     def _cancel(self, call: Call) -> None:

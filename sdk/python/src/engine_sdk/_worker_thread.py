@@ -25,7 +25,7 @@ from ._handlers import Runner
 from ._reconnect import ConnectionState, Reconnector
 from ._registrations import Function, TriggerType
 from ._requests import ReconnectOptions
-from ._session import SHUTDOWN, Session
+from ._session import SHUTDOWN, UNREACHABLE, Session
 from ._telemetry import Telemetry
 from ._threads import LoopExecutor, Mailbox, ThreadPool, Work
 from ._transport import LEAVE_MS, Dial
@@ -55,6 +55,7 @@ class WorkerThread(threading.Thread):
         pool: ThreadPool,
         service: str = "",
         telemetry_dial: Dial | None = None,
+        when_disconnected: str = "wait",
     ) -> None:
         # At a prompt the program could not exit otherwise.
         super().__init__(name="engine-sdk", daemon=hasattr(sys, "ps1"))
@@ -64,6 +65,8 @@ class WorkerThread(threading.Thread):
         self.state: ConnectionState = "connecting"
         self.listeners: list[Callable[[ConnectionState], object]] = []
         self._pool = pool
+        self.fails_fast = when_disconnected == "fail"
+        """Whether calls fail while there is no connection."""
         self._lookups = ThreadPool(THREADS_LOOKUP_MAX)
         self._loop = new_loop()
         self._loop.set_default_executor(LoopExecutor(self._lookups))
@@ -82,7 +85,6 @@ class WorkerThread(threading.Thread):
             address,
             reconnect,
             self._set_state,
-            asyncio.sleep,
             random.random,
             *([] if self.telemetry is None else [self.telemetry.final_frames]),
         )
@@ -123,7 +125,7 @@ class WorkerThread(threading.Thread):
         await self._reconnector.run()
         if self.state == "failed":
             message = self._reconnector.failure or "The worker has given up"
-            self._begin_shutdown({"code": "engine_unreachable", "message": message})
+            self._begin_shutdown({**UNREACHABLE, "message": message})
         await self._runner.abort_all(LEAVE_MS / 1000)
         await self._provided.end(LEAVE_MS / 1000)
         if self._telemetry_task is not None:
@@ -141,7 +143,7 @@ class WorkerThread(threading.Thread):
         if self.ended is None:
             self.ended = SHUTDOWN
         self._mailbox.close()
-        self.session.closed()
+        self.session.closed("the worker has ended")
         self.session.end_calls(self.ended)
         self._pool.close()
         self._lookups.close()
@@ -158,6 +160,8 @@ class WorkerThread(threading.Thread):
 
     def _set_state(self, state: ConnectionState) -> None:
         self.state = state
+        if state == "reconnecting" and self.fails_fast:
+            self.session.refuse_waiting()
         if state == "connected" and self.telemetry is not None and self._telemetry_task is None:
             self._telemetry_task = self._loop.create_task(self.telemetry.run())
         if state in ("connected", "failed", "disconnected"):
@@ -217,6 +221,11 @@ class WorkerThread(threading.Thread):
     def refused(self, reason: str) -> None:
         """End: the engine refuses this worker."""
         self._reconnector.refuse(reason)
+
+    def stalled(self) -> None:
+        """Close the connection: the engine does not read."""
+        log.warning("[engine] The engine does not read; closing the connection")
+        self._reconnector.cut()
 
     def join_or_warn(self, seconds: float) -> None:
         """Wait for the end of the thread, unless called in it."""
