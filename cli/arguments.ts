@@ -9,9 +9,11 @@ import { UsageError } from "./failure.ts";
 /** Address of the engine when neither `--url` nor ENGINE_URL is set; the SDK's default too. */
 export const ENGINE_URL_DEFAULT = "ws://127.0.0.1:49134";
 /** Help of `--url`. */
-export const URL_HELP = `address of the engine (default: ENGINE_URL, ${ENGINE_URL_DEFAULT})`;
+export const URL_HELP =
+  "address of the engine (default: ENGINE_URL, the engine of the project here, " +
+  `${ENGINE_URL_DEFAULT})`;
 /** Help of `--token`. */
-export const TOKEN_HELP = "token of the engine (default: ENGINE_TOKEN)";
+export const TOKEN_HELP = "token of the engine (default: ENGINE_TOKEN, that of config.yaml here)";
 /** Default of `--timeout`, in seconds: long enough for most installations of dependencies. */
 export const TIMEOUT_S = 300;
 /** What `--isolation` accepts. */

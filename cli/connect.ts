@@ -36,9 +36,9 @@ export interface CallOptions {
 
 /** Which engine to connect to. */
 export interface EngineAddress {
-  /** Such as `ws://127.0.0.1:49134`. Default: `ENGINE_URL`, else the port on this machine. */
+  /** Such as `ws://127.0.0.1:49134`. Default: `ENGINE_URL`, else as `find_engine.ts` finds it. */
   readonly url?: string | undefined;
-  /** Default: `ENGINE_TOKEN`. */
+  /** Default: `ENGINE_TOKEN`, else that of the project's config.yaml. */
   readonly token?: string | undefined;
   /** The connection lasts a moment: it opens faster and sends no pings. Default `false`. */
   readonly isShort?: boolean | undefined;

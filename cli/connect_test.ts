@@ -107,7 +107,7 @@ Deno.test("the key of a local engine is sent to its address, and to no other mac
     return echoing(url, events, options);
   };
   {
-    await using key = await openControlKey("ws://127.0.0.1:7", log, folder);
+    await using key = await openControlKey("ws://127.0.0.1:7", log, { folder });
     const findKey = (url: string) => readControlKey(url, folder);
     for (const host of ["127.0.0.1", "localhost", "192.0.2.1", "example.org"]) {
       await using _engine = await connectToEngine({ url: `ws://${host}:7`, dial, findKey });

@@ -29,6 +29,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   create: async () => (await import("./commands/create.ts")).addCreate,
   trigger: async () => (await import("./commands/trigger.ts")).addTrigger,
   worker: async () => (await import("./commands/worker/mod.ts")).addWorker,
+  state: async () => (await import("./commands/state.ts")).addState,
   vm: async () => (await import("./commands/vm.ts")).addVm,
   functions: async () => (await import("./commands/functions.ts")).addFunctions,
   top: async () => (await import("./commands/top.ts")).addTop,

@@ -8,7 +8,8 @@
  * @module
  */
 import type { EngineAddress, EngineConnection } from "./connect.ts";
-import { EXIT_INTERRUPTED, ExitWith } from "./failure.ts";
+import { EXIT_FAILED, EXIT_INTERRUPTED, ExitWith } from "./failure.ts";
+import type { FoundEngine } from "./find_engine.ts";
 import { printable } from "./render.ts";
 import type { Screen } from "./screen.ts";
 
@@ -31,7 +32,14 @@ export interface Terminal {
   /** Reads all of standard input. */
   readInput(): Promise<string>;
   /**
-   * Connects to a running engine.
+   * Finds the engine that a command is for: the named one, that of the project here, or the one on
+   * the usual port.
+   *
+   * @throws {EngineError} `config_invalid` when the project's config.yaml cannot be read.
+   */
+  locate(address: EngineAddress): Promise<FoundEngine>;
+  /**
+   * Connects to a running engine, to the one that locate() finds.
    *
    * @throws {CommandError} With what to do.
    */
@@ -44,6 +52,13 @@ export interface Terminal {
   wait(ms: number, signal?: AbortSignal): Promise<void>;
   /** Calls `listener` for every SIGINT, SIGTERM and SIGHUP; the result removes the listener. */
   onInterrupt(listener: () => void): () => void;
+  /**
+   * Calls `listener` with every error that nothing awaited; the process ends unless it returns
+   * `true`. The result removes the listener.
+   */
+  onFault(listener: (thrown: unknown) => boolean): () => void;
+  /** Ends the process with 1 after this time, if it has not ended by itself. */
+  exitWithin(ms: number): void;
 }
 
 /** The terminal in which this process was started. */
@@ -59,18 +74,20 @@ export function systemTerminal(): Terminal {
     env,
     readFile: (path) => Deno.readTextFile(path),
     readInput: () => new Response(Deno.stdin.readable).text(),
+    locate: async (address) => {
+      const { findEngine } = await import("./find_engine.ts");
+      return await findEngine(address, { directory, env });
+    },
     async connect(address) {
-      const { connectToEngine } = await import("./connect.ts");
-      return connectToEngine({
-        url: address.url ?? env("ENGINE_URL"),
-        token: address.token ?? env("ENGINE_TOKEN"),
-        isShort: address.isShort,
-      });
+      const { connectToFound, findEngine } = await import("./find_engine.ts");
+      return await connectToFound(await findEngine(address, { directory, env }), address);
     },
     now: () => performance.now(),
     wall: () => Date.now(),
     wait,
     onInterrupt,
+    onFault,
+    exitWithin: (ms) => Deno.unrefTimer(setTimeout(() => Deno.exit(EXIT_FAILED), ms)),
   };
 }
 
@@ -148,5 +165,20 @@ function onInterrupt(listener: () => void): () => void {
   for (const signal of signals) Deno.addSignalListener(signal, listener);
   return () => {
     for (const signal of signals) Deno.removeSignalListener(signal, listener);
+  };
+}
+
+function onFault(listener: (thrown: unknown) => boolean): () => void {
+  const error = (event: ErrorEvent): void => {
+    if (listener(event.error)) event.preventDefault();
+  };
+  const rejection = (event: PromiseRejectionEvent): void => {
+    if (listener(event.reason)) event.preventDefault();
+  };
+  globalThis.addEventListener("error", error);
+  globalThis.addEventListener("unhandledrejection", rejection);
+  return () => {
+    globalThis.removeEventListener("error", error);
+    globalThis.removeEventListener("unhandledrejection", rejection);
   };
 }

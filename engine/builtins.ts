@@ -3,6 +3,7 @@
  *
  * They start and stop one after another, in the order of the list, so that the difference between
  * two configurations is applied as a whole. A worker that cannot start is `failed`; the others run.
+ * One that ran and cannot start with another configuration starts again with the one before.
  *
  * @module
  */
@@ -32,9 +33,15 @@ export interface BuiltinsOptions {
   readonly host: Omit<EngineHost, "serves" | "signal">;
 }
 
+/** How long a worker may take to start, and to stop; what takes longer is left behind. */
+export const BUILTIN_MS_MAX = 30_000;
+
 /** One built-in that the configuration names. */
 interface Run {
+  /** What it runs with, or ran with last. */
   entry: BuiltinEntry;
+  /** What it was to run with last; another one than `entry` after a change that failed. */
+  wanted: BuiltinEntry;
   state: WorkerState;
   /** When that state began, in milliseconds since 1970. */
   sinceMs: number;
@@ -66,8 +73,12 @@ export class Builtins {
     return [...this.#runs.values()].flatMap((run) => run.endpoints);
   }
 
-  /** Makes the running workers equal to a list; workers whose entry did not change keep running. */
-  apply(entries: readonly BuiltinEntry[]): Promise<void> {
+  /**
+   * Makes the running workers equal to a list; workers whose entry did not change keep running.
+   * Returns by name why workers that ran before do not run as their entry says.
+   */
+  apply(entries: readonly BuiltinEntry[]): Promise<ReadonlyMap<string, EngineError>> {
+    const refused = new Map<string, EngineError>();
     return this.#tasks.run(async () => {
       for (const [name, run] of [...this.#runs].reverse()) {
         if (entries.some((entry) => entry.name === name)) continue;
@@ -77,12 +88,12 @@ export class Builtins {
       for (const entry of entries) {
         const run = this.#runs.get(entry.name);
         if (!run) await this.#begin(this.#add(entry));
-        else if (JSON.stringify(run.entry.raw) !== JSON.stringify(entry.raw)) {
-          run.entry = entry;
-          await this.#end(run);
-          await this.#begin(run);
+        else if (isOther(run.wanted, entry)) {
+          const failure = await this.#change(run, entry);
+          if (failure) refused.set(entry.name, failure);
         }
       }
+      return refused;
     });
   }
 
@@ -90,7 +101,18 @@ export class Builtins {
   start(name: string): Promise<void> {
     return this.#tasks.run(async () => {
       const run = this.#runs.get(name);
-      if (run && !run.stack) await this.#begin(run);
+      if (run && !run.stack) await this.#change(run, run.wanted);
+    });
+  }
+
+  /** Starts a built-in again, with the configuration that it is to have. */
+  restart(name: string): Promise<void> {
+    return this.#tasks.run(async () => {
+      const run = this.#runs.get(name);
+      if (!run) return;
+      if (isOther(run.entry, run.wanted)) return void await this.#change(run, run.wanted);
+      await this.#end(run);
+      await this.#begin(run);
     });
   }
 
@@ -108,6 +130,12 @@ export class Builtins {
     return this.#tasks.run(async () => {
       for (const run of [...this.#runs.values()].reverse()) await this.#end(run);
     });
+  }
+
+  /** What a worker runs with while a change of it has failed; `undefined`: as configured. */
+  runningConfig(name: string): unknown {
+    const run = this.#runs.get(name);
+    return run?.stack && isOther(run.entry, run.wanted) ? run.entry.config : undefined;
   }
 
   /** The status of every built-in of the configuration. */
@@ -130,6 +158,7 @@ export class Builtins {
       reason: run.reason,
       path: null,
       isolation: null,
+      suspect: false, // Its connection has no network.
       pid: run.stack ? Deno.pid : null,
       functions: functions.sort(),
       restarts: 0,
@@ -153,6 +182,7 @@ export class Builtins {
   #add(entry: BuiltinEntry): Run {
     const run: Run = {
       entry,
+      wanted: entry,
       state: "queued",
       sinceMs: this.#options.clock.wall(),
       reason: null,
@@ -167,8 +197,47 @@ export class Builtins {
     return run;
   }
 
+  /**
+   * Starts a worker anew with another entry, and with the one before if that fails: a failed
+   * change must not end what serves. Returns why it runs as before.
+   */
+  async #change(run: Run, entry: BuiltinEntry): Promise<EngineError | undefined> {
+    const before = run.entry;
+    const hasFallback = isOther(before, entry) && run.readyAfterMs !== null;
+    run.wanted = entry;
+    if (run.stack && !isOther(before, entry)) { // Back to what has been running all along.
+      this.#set(run, "ready", this.#summaryOf(run));
+      return undefined;
+    }
+    if (run.stack) await this.#end(run);
+    run.entry = entry;
+    const failure = await this.#launch(run);
+    if (!failure) return undefined;
+    if (!hasFallback || this.#isClosed) return void this.#fail(run, failure, failure.message);
+    run.entry = before;
+    const { code, message } = failure;
+    const again = await this.#launch(run);
+    const reason = again
+      ? `${message}; nor did ${entry.name} start again as before: ${again.message}`
+      : `${message}; ${entry.name} keeps running as before`;
+    if (again) this.#fail(run, failure, reason);
+    else {
+      run.lastError = message;
+      this.#set(run, "ready", reason);
+      const { log } = this.#options;
+      log.error("a change of a built-in worker failed", { worker: entry.name, code, reason });
+    }
+    return new EngineError(code, reason);
+  }
+
   async #begin(run: Run): Promise<void> {
-    if (this.#isClosed) return this.#set(run, "stopped", null);
+    const failure = await this.#launch(run);
+    if (failure) this.#fail(run, failure, failure.message);
+  }
+
+  /** Starts a worker with its entry; returns why it did not start. */
+  async #launch(run: Run): Promise<EngineError | undefined> {
+    if (this.#isClosed) return void this.#set(run, "stopped", null);
     const { clock, log } = this.#options;
     const { name, config } = run.entry;
     const definition = this.#options.known.find((worker) => worker.name === name);
@@ -181,20 +250,30 @@ export class Builtins {
     try {
       const worker = this.#connect(definition);
       stack.defer(() => worker.shutdown());
-      stack.use(await definition.start(worker, config, this.#hostFor(run, stack)));
+      const starting = definition.start(worker, config, this.#hostFor(run, stack));
+      stack.use(await this.#within(starting, `${name} did not start`));
       run.stack = stack;
       this.#set(run, "ready", definition.summary);
       run.readyAfterMs = Math.round(clock.now() - began);
       log.debug("built-in worker ready", { worker: name });
+      return undefined;
     } catch (thrown) {
-      await stack.disposeAsync();
-      const { code, message } = describeThrown(thrown);
-      this.#set(run, "failed", message);
-      run.lastError = message;
+      await this.#dispose(stack, name);
       run.startedAtMs = null;
       run.endpoints = [];
-      log.error("built-in worker failed to start", { worker: name, code, reason: message });
+      const { code, message } = describeThrown(thrown);
+      return new EngineError(code, message);
     }
+  }
+
+  #fail(run: Run, { code, message }: EngineError, reason: string): void {
+    this.#set(run, "failed", reason);
+    run.lastError = message;
+    this.#options.log.error("built-in worker failed to start", {
+      worker: run.entry.name,
+      code,
+      reason,
+    });
   }
 
   async #end(run: Run): Promise<void> {
@@ -202,16 +281,38 @@ export class Builtins {
     run.stack = null;
     if (stack) {
       this.#set(run, "stopping", run.reason);
-      await stack.disposeAsync().catch((thrown: unknown) => {
-        this.#options.log.error("built-in worker failed to stop", {
-          worker: name,
-          reason: describeThrown(thrown).message,
-        });
-      });
+      await this.#dispose(stack, name);
     }
     this.#set(run, "stopped", null);
     run.startedAtMs = null;
     run.endpoints = [];
+  }
+
+  async #dispose(stack: AsyncDisposableStack, name: string): Promise<void> {
+    const disposed = this.#within(stack.disposeAsync(), `${name} did not stop`);
+    await disposed.catch((thrown: unknown) => {
+      this.#options.log.error("built-in worker failed to stop", {
+        worker: name,
+        reason: describeThrown(thrown).message,
+      });
+    });
+  }
+
+  /** The result of a task; what arrives after the limit is disposed of. */
+  async #within<T extends AsyncDisposable | void>(task: Promise<T>, text: string): Promise<T> {
+    const late = Promise.withResolvers<never>();
+    let isLate = false;
+    const cancel = this.#options.clock.after(BUILTIN_MS_MAX, () => {
+      isLate = true;
+      late.reject(new EngineError("timeout", `${text} within ${BUILTIN_MS_MAX / 1_000} s`));
+    });
+    task.then((result) => isLate ? result?.[Symbol.asyncDispose]() : undefined)
+      .catch(() => {}); // The caller gets the error, or the one of the limit.
+    return await Promise.race([task, late.promise]).finally(cancel);
+  }
+
+  #summaryOf(run: Run): string {
+    return this.#options.known.find(({ name }) => name === run.entry.name)?.summary ?? "";
   }
 
   #set(run: Run, state: WorkerState, reason: string | null): void {
@@ -236,4 +337,9 @@ export class Builtins {
       serves: (endpoint) => void run.endpoints.push(endpoint),
     };
   }
+}
+
+/** Whether the file has other keys for a worker than before. */
+function isOther(one: BuiltinEntry, other: BuiltinEntry): boolean {
+  return JSON.stringify(one.raw) !== JSON.stringify(other.raw);
 }

@@ -3,7 +3,7 @@ import { FakeClock } from "../tests/fakes/fake_clock.ts";
 import { EngineError } from "../sdk/typescript/wire/errors.ts";
 import type { Json } from "../sdk/typescript/wire/protocol.ts";
 import type { BuiltinWorker } from "../workers/kit/define.ts";
-import { Builtins, type BuiltinsOptions } from "./builtins.ts";
+import { BUILTIN_MS_MAX, Builtins, type BuiltinsOptions } from "./builtins.ts";
 import type { BuiltinEntry } from "./ports/config.ts";
 
 /** A built-in that writes down what is done with it. */
@@ -163,5 +163,151 @@ Deno.test("a built-in dates its state and remembers why it last failed", async (
   assert.deepEqual([status.state, status.last_error], ["ready", "Port 1 is taken"]);
   assert.equal(status.since_ms, clock.wall());
   assert.deepEqual([status.replicas, status.memory_bytes, status.network], [[], null, null]);
+  await builtins.close();
+});
+
+/** A built-in that cannot start while its `port` is in the list. */
+function picky(taken: Set<unknown>, life: string[]): BuiltinWorker {
+  return {
+    name: "picky",
+    summary: "Summary of picky",
+    parse: (raw) => raw,
+    start(_worker, config, host) {
+      const { port } = config as { port: number };
+      if (taken.has(port)) throw new EngineError("address_in_use", `Port ${port} is taken`);
+      taken.add(port); // By itself.
+      host.serves({ name: "picky", url: `http://${port}` });
+      const stack = new AsyncDisposableStack();
+      stack.defer(() => void taken.delete(port));
+      life.push(`${port}`);
+      return Promise.resolve(stack);
+    },
+  };
+}
+
+function setupPicky() {
+  const clock = new FakeClock();
+  const taken = new Set<unknown>();
+  const life: string[] = [];
+  const quiet = () => {};
+  const errors: string[] = [];
+  const builtins = new Builtins({
+    known: [picky(taken, life)],
+    clock,
+    log: { debug: quiet, info: quiet, warn: quiet, error: (text) => void errors.push(text) },
+    directory: { functions: () => [] } as unknown as BuiltinsOptions["directory"],
+    dial: () => (_url, events) => ({ send: quiet, close: () => events.closed(1000, "") }),
+    host: { clock } as unknown as BuiltinsOptions["host"],
+  });
+  const apply = (config: Json) => builtins.apply([entry("picky", config)]);
+  return { builtins, taken, life, errors, apply };
+}
+
+Deno.test("a running built-in that cannot change runs as before, and says why", async () => {
+  const { builtins, taken, life, errors, apply } = setupPicky();
+  taken.add(2);
+  await apply({ port: 1 });
+
+  const refused = await apply({ port: 2 });
+
+  assert.equal(refused.get("picky")?.code, "address_in_use");
+  const { state, reason, last_error } = builtins.status("picky")!;
+  assert.deepEqual([state, reason, last_error], [
+    "ready",
+    "Port 2 is taken; picky keeps running as before",
+    "Port 2 is taken",
+  ]);
+  assert.deepEqual(builtins.endpoints, [{ name: "picky", url: "http://1" }]);
+  assert.deepEqual(builtins.runningConfig("picky"), { port: 1 });
+  assert.deepEqual(errors, ["a change of a built-in worker failed"]);
+
+  await apply({ port: 2 }); // Nothing new: it is not interrupted for another attempt.
+  assert.deepEqual(life, ["1", "1"]);
+  await builtins.close();
+});
+
+Deno.test("a built-in that runs as before takes the change with the next restart", async () => {
+  const { builtins, taken, apply } = setupPicky();
+  taken.add(2);
+  await apply({ port: 1 });
+  await apply({ port: 2 });
+
+  taken.delete(2);
+  await builtins.restart("picky");
+
+  assert.deepEqual(builtins.endpoints, [{ name: "picky", url: "http://2" }]);
+  assert.equal(builtins.runningConfig("picky"), undefined);
+  assert.equal(builtins.status("picky")?.reason, "Summary of picky");
+  await builtins.close();
+});
+
+Deno.test("an entry that is taken back leaves the built-in alone that runs so", async () => {
+  const { builtins, taken, life, apply } = setupPicky();
+  taken.add(2);
+  await apply({ port: 1 });
+  await apply({ port: 2 });
+
+  await apply({ port: 1 });
+
+  assert.deepEqual(life, ["1", "1"]);
+  assert.equal(builtins.status("picky")?.reason, "Summary of picky");
+  await builtins.close();
+});
+
+Deno.test("a built-in keeps its port when other keys change", async () => {
+  const { builtins, life, apply } = setupPicky();
+  await apply({ port: 1, host: "a" });
+
+  const refused = await apply({ port: 1, host: "b" });
+
+  assert.equal(refused.size, 0);
+  assert.deepEqual(life, ["1", "1"]);
+  await builtins.close();
+});
+
+Deno.test("a built-in that starts neither changed nor as before is failed, with both", async () => {
+  const { builtins, taken, apply } = setupPicky();
+  taken.add(2);
+  await apply({ port: 1 });
+  taken.delete = () => taken.add(1).has(1); // Another program is faster.
+
+  await apply({ port: 2 });
+
+  const { state, reason } = builtins.status("picky")!;
+  assert.deepEqual([state, reason], [
+    "failed",
+    "Port 2 is taken; nor did picky start again as before: Port 1 is taken",
+  ]);
+  await builtins.close();
+});
+
+Deno.test("a built-in that never starts does not hold up the others", async () => {
+  const { clock, life } = setup();
+  const quiet = () => {};
+  const stuck: BuiltinWorker = {
+    name: "stuck",
+    summary: "",
+    parse: (raw) => raw,
+    start: () => new Promise(() => {}),
+  };
+  const builtins = new Builtins({
+    known: [stuck, recording("a", life)],
+    clock,
+    log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
+    directory: { functions: () => [] } as unknown as BuiltinsOptions["directory"],
+    dial: () => (_url, events) => ({ send: quiet, close: () => events.closed(1000, "") }),
+    host: { clock } as unknown as BuiltinsOptions["host"],
+  });
+
+  const applied = builtins.apply([entry("stuck"), entry("a")]);
+  for (let i = 0; i < 10; i++) await Promise.resolve();
+  clock.tick(BUILTIN_MS_MAX);
+  await applied;
+
+  assert.deepEqual([builtins.status("stuck")?.state, builtins.status("stuck")?.reason], [
+    "failed",
+    "stuck did not start within 30 s",
+  ]);
+  assert.deepEqual(life, ["+a {}"]);
   await builtins.close();
 });

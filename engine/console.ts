@@ -13,9 +13,13 @@ import { CONSOLE_PORT } from "../workers/console/mod.ts";
 import { registerWorker, type Worker } from "../sdk/typescript/worker.ts";
 import { readControlKey } from "./auth/control_key.ts";
 import { dialAsUser } from "./auth/user_dial.ts";
+import { socketBounds } from "./platform/descriptors.ts";
+import { createLog } from "./platform/log_writer.ts";
+import { createMemoryBudget, defaultMemoryMb } from "./platform/memory_budget.ts";
 import { systemClock } from "./platform/system_clock.ts";
 import { VERSION } from "./version.ts";
 
+const BYTES_PER_MB = 1024 * 1024;
 /** How long a console in its own process waits for its first connection. */
 const CONSOLE_CONNECT_MS = 10_000;
 /** Its first wait before it reconnects. */
@@ -69,10 +73,13 @@ export async function startConsole(options: ConsoleOptions): Promise<EngineConso
   stack.defer(() => worker.shutdown());
   await connected(worker, url);
   const key = randomSecret(16);
+  const log = createLog({ level: () => "warn", format: "text" });
+  const memory = createMemoryBudget(defaultMemoryMb() * BYTES_PER_MB);
   const running = stack.use(
-    await runConsole(worker, { clock: systemClock }, {
+    await runConsole(worker, { clock: systemClock, log, memory }, {
       host,
       port,
+      socketsMax: socketBounds().console,
       version: VERSION,
       secret: randomSecret(),
       engineUrl: () => withoutSecrets(url),

@@ -7,31 +7,38 @@
  * @module
  */
 import { DRAIN_MS } from "../workers/kit/define.ts";
+import { thrownText } from "../sdk/typescript/wire/errors.ts";
 import { isLoopback } from "../sdk/typescript/wire/loopback.ts";
 import { builtinWorkers } from "../workers/mod.ts";
 import { type ControlKey, openControlKey } from "./auth/control_key.ts";
 import { Builtins } from "./builtins.ts";
-import { findConfig, loadConfig } from "./config/config.ts";
-import { FIXED_SETTINGS, withOption } from "./config/values.ts";
-import { watchConfig } from "./config/watch.ts";
+import { findConfig, parseConfig } from "./config/config.ts";
+import { FIXED_SETTINGS, withOption, withRunning } from "./config/values.ts";
+import { type ConfigWatch, watchConfig } from "./config/watch.ts";
 import { Router } from "./core/router.ts";
+import { descriptorLimit, descriptorsOpen, socketBounds } from "./platform/descriptors.ts";
+import { FaultReports, isConnectionFault } from "./platform/faults.ts";
 import { EventFeed } from "./platform/event_feed.ts";
 import { createLog, logEvent } from "./platform/log_writer.ts";
+import { createMemoryBudget } from "./platform/memory_budget.ts";
 import { createSchemas } from "./platform/schema_check.ts";
 import { systemClock, tickClock } from "./platform/system_clock.ts";
 import type { Config, ConfigValue } from "./ports/config.ts";
 import type { Listener } from "./ports/connection.ts";
 import type { EngineEvent } from "./ports/events.ts";
 import type { EngineLogLine, Log, LogLevel } from "./ports/log.ts";
+import type { MemoryBudget } from "./ports/memory.ts";
 import type { Store } from "./ports/store.ts";
 import type { Endpoint, EngineInfo } from "./ports/supervision.ts";
 import type { PrintedLine, TelemetryFrame } from "./ports/telemetry.ts";
 import { Project } from "./project.ts";
 import { openKvStore } from "./store/kv_store.ts";
+import { makePrivate } from "./store/private_files.ts";
 import type { DirectoryWorkers } from "./supervisor/mod.ts";
 import { CallRecorder } from "./telemetry/call_recorder.ts";
 import { localDial } from "./transport/local_connection.ts";
 import { Pages } from "./transport/pages.ts";
+import { TickBudget } from "./transport/tick_budget.ts";
 import { VERSION } from "./version.ts";
 import {
   addressOf,
@@ -51,6 +58,11 @@ export interface StartOptions {
   readonly port?: number;
   /** Instead of the file's `log.level`. */
   readonly logLevel?: LogLevel;
+  /**
+   * Goes on with the state that is there, none included, when it is not what was there before.
+   * Default: such a start fails.
+   */
+  readonly acceptsEmptyState?: boolean;
 }
 
 /** How to stop an engine. */
@@ -67,6 +79,12 @@ export interface Engine extends AsyncDisposable {
   readonly finished: Promise<void>;
   /** Its version, process and project. */
   info(): EngineInfo;
+  /**
+   * Takes an error that nothing awaited, such as from the events `error` and `unhandledrejection`
+   * of the process. Logs it; the engine keeps serving if it concerns one connection, and otherwise
+   * stops. Returns which.
+   */
+  handleFault(thrown: unknown): "kept" | "stopping";
   /** Stops everything the engine started. A second call with `drain: false` ends the drain. */
   stop(options?: StopOptions): Promise<void>;
 }
@@ -87,6 +105,8 @@ export async function startEngine(options: StartOptions = {}): Promise<Engine> {
   return engine;
 }
 
+const BYTES_PER_MB = 1024 * 1024;
+
 /** The parts of one engine, and their order. */
 class AssembledEngine implements Engine {
   readonly #options: StartOptions;
@@ -96,12 +116,18 @@ class AssembledEngine implements Engine {
   readonly #logged: EventFeed<EngineLogLine>;
   readonly #printed: EventFeed<PrintedLine>;
   readonly #telemetry: EventFeed<TelemetryFrame>;
+  readonly #memory: MemoryBudget;
   readonly #recorder: CallRecorder;
   readonly #router: Router;
   readonly #pages: Pages;
   readonly #config: Config;
   readonly #finished = Promise.withResolvers<void>();
   readonly #stack = new AsyncDisposableStack();
+  readonly #draining = new AbortController();
+  /** What built-in workers still have to finish. */
+  #delays = 0;
+  readonly #faults: FaultReports;
+  readonly #ticks = new TickBudget();
   readonly #skipDrain = Promise.withResolvers<void>();
   #level: LogLevel;
   #project!: Project;
@@ -110,6 +136,7 @@ class AssembledEngine implements Engine {
   /** Where workers dial that this engine starts; with TLS not where other workers dial. */
   #loopback: Listener | undefined;
   #key: ControlKey | undefined;
+  #watch: ConfigWatch | undefined;
   #stopping: Promise<void> | undefined;
 
   constructor(config: Config, options: StartOptions) {
@@ -126,7 +153,9 @@ class AssembledEngine implements Engine {
       format: logFormat(config),
       observe: (line) => this.#logged.publish(line),
     });
+    this.#faults = new FaultReports(this.#log, systemClock);
     this.#events.listen((event) => logEvent(this.#log, event));
+    this.#memory = createMemoryBudget(config.engine.memory_mb * BYTES_PER_MB);
     this.#recorder = new CallRecorder({
       clock: tickClock,
       random: (bytes) => crypto.getRandomValues(bytes),
@@ -139,6 +168,7 @@ class AssembledEngine implements Engine {
       settings: config.engine,
       observer: this.#recorder,
       telemetry: (frame) => this.#telemetry.publish(frame),
+      memory: this.#memory,
     });
     this.#pages = new Pages({
       clock: systemClock,
@@ -151,9 +181,14 @@ class AssembledEngine implements Engine {
   /** Starts upward; undoes what was done if a step fails. */
   async start(): Promise<void> {
     try {
-      await Deno.mkdir(this.#config.dataDirectory, { recursive: true });
+      makePrivate(this.#config.dataDirectory);
       const store = this.#stack.use(
-        await openKvStore(`${this.#config.dataDirectory}/state.sqlite`),
+        await openKvStore(`${this.#config.dataDirectory}/state.sqlite`, {
+          acceptsEmptyState: this.#options.acceptsEmptyState ?? false,
+          log: this.#log,
+          memory: this.#memory,
+          clock: systemClock,
+        }),
       );
       this.#builtins = this.#createBuiltins(store);
       this.#project = this.#createProject();
@@ -161,13 +196,13 @@ class AssembledEngine implements Engine {
       await this.#project.applyBuiltins();
       this.#stack.defer(() => this.#closeListeners());
       this.#listen();
-      this.#key = this.#stack.use(await openControlKey(this.#address(), this.#log));
+      this.#key = this.#stack.use(await this.#openKey());
       // With the text of both SDKs, which nothing needs before the engine listens.
       const { writeSdkCopies } = await import("./install/sdk_copy.ts");
       await writeSdkCopies(this.#config.dataDirectory);
       this.#stack.defer(() => this.#project.close());
       await this.#project.apply(() => this.#config);
-      this.#stack.use(this.#watch());
+      this.#watch = this.#stack.use(this.#watchFile());
     } catch (thrown) {
       await this.#stack.disposeAsync();
       throw thrown;
@@ -197,12 +232,30 @@ class AssembledEngine implements Engine {
     return this.stop();
   }
 
+  handleFault(thrown: unknown): "kept" | "stopping" {
+    // What fails while everything is being closed is closed.
+    if (isConnectionFault(thrown) || this.#stopping) {
+      this.#faults.kept(thrown);
+      return "kept";
+    }
+    this.#faults.fatal(thrown);
+    void this.stop();
+    return "stopping";
+  }
+
   async #stop(): Promise<void> {
-    this.#router.drain();
-    await this.#drained();
-    await this.#stack.disposeAsync();
-    this.#router.close();
-    this.#finished.resolve();
+    this.#draining.abort(); // First, so that new requests are refused as such.
+    try {
+      this.#router.drain();
+      await this.#drained();
+      this.#router.stopCalls();
+      await this.#stack.disposeAsync();
+      this.#router.close();
+    } catch (thrown) {
+      this.#log.error("the engine could not stop in order", { reason: thrownText(thrown) });
+    } finally {
+      this.#finished.resolve();
+    }
   }
 
   async #closeListeners(): Promise<void> {
@@ -210,12 +263,13 @@ class AssembledEngine implements Engine {
     this.#listener = this.#loopback = undefined;
   }
 
-  /** Settles when no call runs any more, or the drain has lasted long enough. */
+  /** Settles when no call or request runs any more, or the drain has lasted long enough. */
   async #drained(): Promise<void> {
     const end = systemClock.now() + DRAIN_MS;
     let skipped = false;
     void this.#skipDrain.promise.then(() => skipped = true);
-    while (this.#router.runningCalls > 0 && systemClock.now() < end && !skipped) {
+    const isBusy = (): boolean => this.#router.runningCalls > 0 || this.#delays > 0;
+    while (isBusy() && systemClock.now() < end && !skipped) {
       await new Promise<void>((resolve) => systemClock.after(20, resolve));
     }
   }
@@ -249,13 +303,20 @@ class AssembledEngine implements Engine {
       directory,
       dial: ({ name, operator = false }) => {
         const open: Router["open"] = (line, peer) => this.#router.open(line, { ...peer, operator });
-        return localDial({ open }, name);
+        return localDial({ open }, name, { ticks: this.#ticks });
       },
       changed: (name) => this.#events.publish({ type: "supervised_changed", name }),
       host: {
         clock: systemClock,
         log: this.#log,
+        socketBounds: socketBounds(),
+        draining: this.#draining.signal,
+        delayStop: (work) => {
+          this.#delays++;
+          void work.finally(() => this.#delays--);
+        },
         store,
+        memory: this.#memory,
         directory,
         get supervision() {
           return project();
@@ -280,6 +341,7 @@ class AssembledEngine implements Engine {
       loadDirectoryWorkers: () => this.#loadDirectoryWorkers(),
       applySettings: (changed) => this.#applySettings(changed),
       changed: () => this.#events.publish({ type: "config_changed" }),
+      edited: () => this.#watch?.check(),
       info: (current) => ({
         version: VERSION,
         pid: Deno.pid,
@@ -288,6 +350,7 @@ class AssembledEngine implements Engine {
         endpoints: this.endpoints,
         started_at_ms: this.#startedAtMs,
         platform: Deno.build.os,
+        descriptors: { limit: descriptorLimit(), open: descriptorsOpen() ?? null },
         control_key: {
           path: this.#key?.path ?? "",
           problem: this.#key ? this.#key.problem : "the engine is still starting",
@@ -310,7 +373,9 @@ class AssembledEngine implements Engine {
   /** The values in force; the command line wins over the file. */
   #configuration(): readonly ConfigValue[] {
     const { port, logLevel } = this.#options;
-    const { values } = this.#project.config;
+    const { config } = this.#project;
+    const running = (name: string): unknown => this.#builtins.runningConfig(name);
+    const values = withRunning(config.values, config, running);
     return withOption(withOption(values, "engine.port", port), "log.level", logLevel);
   }
 
@@ -323,24 +388,38 @@ class AssembledEngine implements Engine {
       router: this.#router,
       telemetry: (frame: TelemetryFrame) => this.#telemetry.publish(frame),
       pages: this.#pages,
+      memory: this.#memory,
+      ticks: this.#ticks,
+      sockets: socketBounds().workers,
+      isStopping: () => this.#draining.signal.aborted,
       key: () => this.#key,
     };
     this.#listener = openWorkerPort(options);
     this.#loopback = engine.tls ? openLoopbackPort(options) : this.#listener;
   }
 
+  #openKey(): Promise<ControlKey> {
+    const { directory, engine } = this.#config;
+    return openControlKey(this.#address(), this.#log, {
+      local: addressOf(reachable(this.#loopback!)),
+      project: directory,
+      needs_token: engine.auth_token !== undefined,
+    });
+  }
+
   #address(): string {
     return addressOf(this.#listener!, this.#config.engine.tls ? "wss" : "ws");
   }
 
-  #watch(): AsyncDisposable {
+  #watchFile(): ConfigWatch {
+    const path = this.#project.configPath;
     return watchConfig({
-      path: this.#project.configPath,
+      path,
       clock: systemClock,
       log: this.#log,
-      load: (path) => loadConfig(path, builtinWorkers, Deno.env.toObject()),
+      inForce: () => this.#project.config,
+      parse: (text) => parseConfig(text, path, builtinWorkers, Deno.env.toObject()),
       apply: (read) => this.#project.apply(read),
-      current: this.#config,
     });
   }
 }

@@ -18,12 +18,15 @@
 import type { ConsoleOptions, EngineConsole } from "./console.ts";
 import type { Engine, StartOptions } from "./engine.ts";
 import type { NamedKernel } from "./vm/setup/plan.ts";
+import type { StateCheck } from "./ports/store.ts";
+import type { RestoredState } from "./store/offline_state.ts";
 import type { VmSetupOptions, VmSetupReport } from "./vm/setup/setup.ts";
 import type { VmStatus } from "./vm/setup/status.ts";
 
 export type { ConsoleOptions, EngineConsole } from "./console.ts";
 export type { Engine, StartOptions, StopOptions } from "./engine.ts";
 export { CONTROL_HEADER, readControlKey } from "./auth/control_key.ts";
+export { type ProjectAddress, projectAddress } from "./project_address.ts";
 export { VERSION } from "./version.ts";
 export type {
   ControlKeyInfo,
@@ -33,6 +36,8 @@ export type {
   WorkerState,
   WorkerStatus,
 } from "./ports/supervision.ts";
+export type { DamagedKey, StateCheck, StoreKey } from "./ports/store.ts";
+export type { RestoredState } from "./store/offline_state.ts";
 export type { LogLevel } from "./ports/log.ts";
 export type { Accelerator, Isolation, Network, Resources } from "./ports/launcher.ts";
 export type { VmSetupOptions, VmSetupReport } from "./vm/setup/setup.ts";
@@ -98,4 +103,42 @@ export async function vmSetupCommands(kernel?: NamedKernel): Promise<string[]> {
 /** Whether microVMs run on this machine. Takes up to 5 s when KVM was not probed before. */
 export async function vmStatus(): Promise<VmStatus> {
   return await (await import("./vm/setup/status.ts")).vmStatus();
+}
+
+/**
+ * Verifies the state of the project in a directory whose engine does not run.
+ *
+ * @throws {EngineError} `store_unavailable`, with `details.pid` when an engine holds the state.
+ */
+export async function checkState(directory: string): Promise<StateCheck> {
+  const { checkOffline } = await import("./store/offline_state.ts");
+  return checkOffline(await statePath(directory));
+}
+
+/**
+ * Copies the state of the project in a directory whose engine does not run to an absolute path.
+ *
+ * @throws {EngineError} `store_unavailable`, with `details.pid` when an engine holds the state.
+ */
+export async function backupState(directory: string, to: string): Promise<StateCheck> {
+  const { backupOffline } = await import("./store/offline_state.ts");
+  return backupOffline(await statePath(directory), to);
+}
+
+/**
+ * Puts a backup in place of the state of the project in a directory, whose engine must not run.
+ *
+ * @throws {EngineError} `store_unavailable`, with `details.pid` when an engine holds the state;
+ * `INVALID_ARGUMENTS` when the backup is not intact.
+ */
+export async function restoreState(directory: string, from: string): Promise<RestoredState> {
+  const { restoreOffline } = await import("./store/offline_state.ts");
+  const { makePrivate } = await import("./store/private_files.ts");
+  const path = await statePath(directory);
+  makePrivate(path.slice(0, path.lastIndexOf("/")));
+  return await restoreOffline(path, from);
+}
+
+async function statePath(directory: string): Promise<string> {
+  return `${await Deno.realPath(directory)}/.engine/state.sqlite`;
 }

@@ -13,6 +13,8 @@ import {
   addWorkerEntry,
   changeWorkerConfig,
   changeWorkerKeys,
+  readConfigFile,
+  removeConfigFile,
   removeWorkerEntry,
   type WorkerKeys,
   writeConfigFile,
@@ -49,6 +51,8 @@ export interface ProjectOptions {
   applySettings(config: Config): void;
   /** Called when another configuration is in force; must not wait or throw. */
   changed?(): void;
+  /** Called when the file was edited, or could not be; must not wait or throw. */
+  edited?(): void;
   info(config: Config): EngineInfo;
 }
 
@@ -83,9 +87,9 @@ export class Project implements Supervision {
    * Makes the system equal to the configuration that `read` returns when the changes before it are
    * done. Parts that did not change are not touched; without a configuration nothing is.
    */
-  apply(read: () => Config | undefined): Promise<void> {
+  apply(read: () => Config | undefined | Promise<Config | undefined>): Promise<void> {
     return this.#change(async () => {
-      const config = read();
+      const config = await read();
       if (config) await this.#apply(config);
     });
   }
@@ -102,8 +106,8 @@ export class Project implements Supervision {
   }
 
   /** Starts the built-ins that always run and those of the configuration. */
-  applyBuiltins(): Promise<void> {
-    return this.#options.builtins.apply(this.#builtinEntries(this.#config));
+  async applyBuiltins(): Promise<void> {
+    await this.#options.builtins.apply(this.#builtinEntries(this.#config));
   }
 
   async list(): Promise<WorkerStatus[]> {
@@ -137,8 +141,7 @@ export class Project implements Supervision {
       return await (await this.#supervisorOf(name)).restart(name, options);
     }
     this.#refuseAlways(name, "restarted");
-    void builtins.stop(name);
-    void builtins.start(name);
+    void builtins.restart(name);
     return await this.status(name);
   }
 
@@ -156,7 +159,7 @@ export class Project implements Supervision {
   }
 
   add(request: AddRequest): Promise<AddAnswer> {
-    return this.#change(async () => {
+    return this.#changeFile(async () => {
       const { name, path } = request;
       if ((name === undefined) === (path === undefined)) {
         throw new EngineError("INVALID_ARGUMENTS", "Give either name (a built-in) or path");
@@ -169,10 +172,10 @@ export class Project implements Supervision {
   }
 
   remove(name: string): Promise<{ config_path: string }> {
-    return this.#change(async () => {
+    return this.#changeFile(async () => {
       if (!this.#options.builtins.status(name)) await this.#supervisorOf(name);
       this.#refuseAlways(name, "removed");
-      await this.#edit((text) => removeWorkerEntry(text, name));
+      await this.#edit(name, (text) => removeWorkerEntry(text, name));
       return { config_path: this.configPath };
     });
   }
@@ -206,11 +209,11 @@ export class Project implements Supervision {
     }
     if (!builtins.status(name)) {
       const entry = config ? { name, config } : { name };
-      await this.#edit((text) => addWorkerEntry(text, entry));
+      await this.#edit(name, (text) => addWorkerEntry(text, entry));
       return { name, added: true, changed: false };
     }
     const changed = config !== undefined &&
-      await this.#edit((text) => changeWorkerConfig(text, name, config));
+      await this.#edit(name, (text) => changeWorkerConfig(text, name, config));
     if (builtins.status(name)?.state !== "ready") await builtins.start(name);
     return { name, added: false, changed };
   }
@@ -233,8 +236,9 @@ export class Project implements Supervision {
     const isOther = Object.keys(keys).length > 0;
     const before = known && await supervisor.status(name);
     const place = relativeTo(this.#config.directory, path);
-    if (!known) await this.#edit((text) => addWorkerEntry(text, { name, path: place, ...keys }));
-    else if (isOther) await this.#edit((text) => changeWorkerKeys(text, name, keys));
+    if (!known) {
+      await this.#edit(name, (text) => addWorkerEntry(text, { name, path: place, ...keys }));
+    } else if (isOther) await this.#edit(name, (text) => changeWorkerKeys(text, name, keys));
 
     const { state, reason, launch } = await supervisor.status(name);
     const isFine = state === "ready" && reason === null; // It may keep an older version running.
@@ -256,35 +260,73 @@ export class Project implements Supervision {
   }
 
   #loadDirectoryWorkers(): Promise<DirectoryWorkers> {
-    return this.#directoryWorkers ??= this.#options.loadDirectoryWorkers();
+    if (!this.#directoryWorkers) {
+      const loading = this.#options.loadDirectoryWorkers();
+      this.#directoryWorkers = loading;
+      // Loading may fail for a lack of descriptors, and work a moment later.
+      loading.catch(() => this.#directoryWorkers = undefined);
+    }
+    return this.#directoryWorkers;
   }
 
   /**
-   * Edits the file and applies it. Without a file, the edit starts from a text that names the
+   * Edits the entry of a worker in the file and applies the file. If the worker runs and cannot
+   * run so, the file gets its text back. Without a file, the edit starts from a text that names the
    * workers in force. Returns whether the edit changed anything.
    */
-  async #edit(change: (text: string) => string): Promise<boolean> {
+  async #edit(name: string, change: (text: string) => string): Promise<boolean> {
     const path = this.configPath;
-    const text = this.#config.path === null
-      ? embeddedText(this.#config)
-      : await Deno.readTextFile(path);
+    const before = this.#config;
+    const present = await readConfigFile(path);
+    if (present === undefined && before.path !== null) {
+      const message = `${path} was removed, so no entry of it can be changed; write it anew first`;
+      throw new EngineError("config_invalid", message, { details: { problems: [message] } });
+    }
+    const text = present ?? embeddedText(before);
     const edited = change(text);
     const { known } = this.#options;
     const config = parseConfig(edited, path, known, Deno.env.toObject());
-    await writeConfigFile(path, edited, this.#config.path === null ? undefined : text);
-    await this.#apply(config);
+    await writeConfigFile(path, edited, present);
+    try {
+      const refused = (await this.#apply(config)).get(name);
+      if (refused) throw refused;
+    } catch (thrown) {
+      await this.#takeBack(before, edited, present);
+      throw thrown;
+    }
     return edited !== text;
   }
 
-  async #apply(config: Config): Promise<void> {
-    this.#config = config;
-    this.#options.applySettings(config);
-    await this.#options.builtins.apply(this.#builtinEntries(config));
-    const directories = config.workers.filter((entry) => entry.kind === "directory");
-    if (directories.length > 0 || this.#directoryWorkers) {
-      (await this.#loadDirectoryWorkers()).supervisor.apply(directories);
+  /** Gives the file its text back and applies what was in force, after an edit that failed. */
+  async #takeBack(before: Config, edited: string, text: string | undefined): Promise<void> {
+    const path = this.configPath;
+    try {
+      if (text === undefined) await removeConfigFile(path, edited);
+      else await writeConfigFile(path, text, edited);
+      await this.#apply(before);
+    } catch {
+      // Someone edited it meanwhile: what it says now is applied next. The first error counts.
     }
-    this.#options.changed?.();
+  }
+
+  /** Applies a configuration; returns why built-ins that ran before do not run as it says. */
+  async #apply(config: Config): Promise<ReadonlyMap<string, EngineError>> {
+    const before = this.#config;
+    this.#config = config;
+    try {
+      this.#options.applySettings(config);
+      const refused = await this.#options.builtins.apply(this.#builtinEntries(config));
+      const directories = config.workers.filter((entry) => entry.kind === "directory");
+      if (directories.length > 0 || this.#directoryWorkers) {
+        (await this.#loadDirectoryWorkers()).supervisor.apply(directories);
+      }
+      return refused;
+    } catch (thrown) {
+      this.#config = before; // Else the file would be taken for what is in force.
+      throw thrown;
+    } finally {
+      this.#options.changed?.();
+    }
   }
 
   /** Entries of the workers that always run, then of the others that the configuration names. */
@@ -307,6 +349,11 @@ export class Project implements Supervision {
     if (!worker?.runsAlways) return;
     const message = `${name} is the engine itself and cannot be ${done}`;
     throw new EngineError("INVALID_ARGUMENTS", message);
+  }
+
+  /** A change that edits the file. */
+  #changeFile<T>(task: () => Promise<T>): Promise<T> {
+    return this.#change(task).finally(() => this.#options.edited?.());
   }
 
   #change<T>(task: () => Promise<T>): Promise<T> {

@@ -23,11 +23,13 @@ import type { Router } from "./core/router.ts";
 import { makeGate, TelemetryConnection } from "./transport/gate.ts";
 import { type Certificate, readCertificate, validityOf } from "./transport/certificate.ts";
 import type { Pages } from "./transport/pages.ts";
-import { listenRaw, listenRawTls } from "./transport/raw_listener.ts";
+import { connectionsOf, listenRawWith } from "./transport/raw_listener.ts";
 import { listenServe, listenServeTls } from "./transport/serve_listener.ts";
+import type { TickBudget } from "./transport/tick_budget.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { EngineSettings } from "./ports/config.ts";
 import type { Log } from "./ports/log.ts";
+import type { MemoryBudget } from "./ports/memory.ts";
 import type { TelemetryListener } from "./ports/telemetry.ts";
 
 /** A certificate that expires within this time causes a warning: two weeks. */
@@ -43,6 +45,14 @@ export interface WorkerPortOptions {
   /** Takes frames of telemetry. */
   readonly telemetry: TelemetryListener;
   readonly pages: Pages;
+  /** For what peers send and do not read. */
+  readonly memory: MemoryBudget;
+  /** The thread's time, shared with the connections of built-in workers. */
+  readonly ticks: TickBudget;
+  /** Sockets that the port may have open. Default: {@linkcode CONNECTIONS_MAX}. */
+  readonly sockets?: number;
+  /** Whether the engine stops: no worker may connect. Default: it does not. */
+  isStopping?(): boolean;
   /** The control key; `undefined` before it was made. */
   key(): ControlKey | undefined;
 }
@@ -54,19 +64,22 @@ export interface WorkerPortOptions {
  */
 export function openWorkerPort(options: WorkerPortOptions): Listener {
   const { settings, pages } = options;
-  const listen = listenerOf(settings, certificateOf(options));
+  const listen = listenerOf(options, certificateOf(options));
   return open(options, listen, { hostname: settings.host, port: settings.port }, pages.answer);
 }
 
 /** Opens the second port, for workers that the engine starts: on loopback, without TLS. */
 export function openLoopbackPort(options: WorkerPortOptions): Listener {
-  const listen = listenerOf(options.settings, undefined);
+  const listen = listenerOf(options, undefined);
   return open(options, listen, { hostname: "127.0.0.1", port: 0 });
 }
 
-function listenerOf({ transport }: EngineSettings, certificate: Certificate | undefined): Listen {
-  if (!certificate) return transport === "raw" ? listenRaw : listenServe;
-  return transport === "raw" ? listenRawTls(certificate) : listenServeTls(certificate);
+function listenerOf(
+  { settings: { transport }, ticks }: WorkerPortOptions,
+  certificate: Certificate | undefined,
+): Listen {
+  if (transport === "raw") return listenRawWith(ticks, certificate);
+  return certificate ? listenServeTls(certificate) : listenServe;
 }
 
 function open(
@@ -76,10 +89,13 @@ function open(
   answerPage?: AnswerPage,
 ): Listener {
   const { settings, clock, log, router, telemetry } = options;
+  const { sockets = CONNECTIONS_MAX } = options;
+  const isOperator = (headers: Headers): boolean => {
+    return options.key()?.matches(headers.get(CONTROL_HEADER)) ?? false;
+  };
   const accept = ({ address, headers }: Upgrade): Accept => {
     const launch_id = headers.get(LAUNCH_ID_HEADER);
-    const operator = options.key()?.matches(headers.get(CONTROL_HEADER)) ?? false;
-    const peer = { address, launch_id, builtin: null, operator };
+    const peer = { address, launch_id, builtin: null, operator: isOperator(headers) };
     return (connection) => router.open(connection, peer);
   };
   const acceptTelemetry = ({ address }: Upgrade): Accept => () => {
@@ -88,7 +104,9 @@ function open(
   const gate = makeGate({
     ...settings.auth_token === undefined ? {} : { authToken: settings.auth_token },
     allowedOrigins: settings.allowed_origins,
-    maxConnections: CONNECTIONS_MAX,
+    maxConnections: connectionsOf(sockets),
+    isOperator: ({ headers }) => isOperator(headers),
+    closedReason: () => options.isStopping?.() ? "The engine is stopping" : undefined,
     accept,
     acceptTelemetry,
   });
@@ -96,6 +114,11 @@ function open(
     ...address,
     maxMessageBytes: settings.max_message_bytes,
     maxQueuedBytes: settings.max_inflight_bytes_per_worker,
+    heartbeatMs: settings.heartbeat_ms,
+    silenceMs: settings.silence_ms,
+    memory: options.memory,
+    maxSockets: sockets,
+    onAcceptError: (reason) => log.warn("the worker port cannot accept a connection", { reason }),
     onCut: (address, reason) => log.warn("connection cut", { address, reason }),
     ...answerPage && { answerPage },
   }, gate);

@@ -49,16 +49,19 @@ const LAYERS: readonly Layer[] = [
     packages: {
       yaml: /engine\/config\/yaml\.ts$/,
       ajv: /engine\/platform\/schema_check\.ts$/,
+      re2js: /engine\/platform\/schema_check\.ts$/,
       "node:buffer":
         /engine\/transport\/(local_connection|serve_listener|frames|write_queue|socket)\.ts$/,
       "node:crypto": /./,
-      "node:fs": /engine\/install\/worker_files\.ts$/,
+      "node:fs": /engine\/(install\/worker_files|store\/kv_store)\.ts$/,
       "node:stream": /engine\/transport\/socket\.ts$/,
-      "node:timers": /engine\/transport\/(raw_listener|socket)\.ts$/,
+      "node:timers": /engine\/transport\/(tick_budget|socket)\.ts$/,
+      "node:sqlite": /engine\/store\/(kv_file|state_file)\.ts$/,
+      "node:v8": /engine\/platform\/memory_budget\.ts$/,
       "node:tls": /engine\/transport\/socket\.ts$/,
       "node:module": /engine\/platform\/schema_check\.ts$/,
       "node:vm": /engine\/platform\/schema_check\.ts$/,
-      "node:zlib": /engine\/vm\/image\/kernel_file\.ts$/,
+      "node:zlib": /engine\/(vm\/image\/kernel_file|store\/record)\.ts$/,
     },
   },
   {
@@ -80,6 +83,9 @@ const LAYERS: readonly Layer[] = [
       valibot: /^workers\/kit\/schema\.ts$/,
       "@valibot/to-json-schema": /^workers\/kit\/schema\.ts$/,
       hono: /^workers\/(http|console)\/server\.ts$/,
+      ws: /^workers\/console\/web_socket\.ts$/,
+      "node:stream": /^workers\/console\/web_socket\.ts$/,
+      "node:buffer": /^workers\/kit\/http\/response\.ts$/,
     },
   },
   {

@@ -9,8 +9,9 @@
 import type { Command } from "@commander-js/extra-typings";
 import type { ConsoleOptions, EngineConsole, EngineInfo } from "../../engine/mod.ts";
 import type { Json } from "../../mod.ts";
-import { ENGINE_URL_DEFAULT, readNumber, TOKEN_HELP, URL_HELP } from "../arguments.ts";
+import { readNumber, TOKEN_HELP, URL_HELP } from "../arguments.ts";
 import type { EngineAddress } from "../connect.ts";
+import type { FoundEngine } from "../find_engine.ts";
 import { CommandError } from "../failure.ts";
 import { interruptible, type Terminal } from "../terminal.ts";
 
@@ -69,7 +70,7 @@ async function runConsole(
   terminal: Terminal,
   parts: ConsoleParts,
 ): Promise<void> {
-  const options = readOptions(flags, terminal);
+  const options = readOptions(flags, await terminal.locate(flags), terminal);
   const served = await servedByEngine(flags, terminal);
   if (served !== undefined && flags.port === undefined && flags.host === undefined) {
     const url = await parts.operatorUrl(served, options.url);
@@ -90,15 +91,15 @@ async function runConsole(
 
 function readOptions(
   flags: ConsoleFlags,
+  { url, token }: FoundEngine,
   terminal: Terminal,
 ): ConsoleOptions & { readonly url: string } {
   const port = flags.port === undefined
     ? ADDRESS.port
     : readNumber("--port", flags.port, 0, 65_535);
   const host = flags.host ?? ADDRESS.host;
-  const token = flags.token ?? terminal.env("ENGINE_TOKEN");
   return {
-    url: flags.url ?? terminal.env("ENGINE_URL") ?? ENGINE_URL_DEFAULT,
+    url,
     host,
     port,
     ...token !== undefined && { token },

@@ -6,7 +6,7 @@
 import type { Command } from "@commander-js/extra-typings";
 import type { EngineInfo, VmStatus } from "../../engine/mod.ts";
 import type { Json } from "../../mod.ts";
-import { ENGINE_URL_DEFAULT, TOKEN_HELP, URL_HELP } from "../arguments.ts";
+import { TOKEN_HELP, URL_HELP } from "../arguments.ts";
 import type { EngineAddress } from "../connect.ts";
 import { EXIT_FAILED, ExitWith, UsageError } from "../failure.ts";
 import { compactJson, count, printable, renderTable } from "../render.ts";
@@ -14,6 +14,7 @@ import type { Terminal } from "../terminal.ts";
 import {
   checkConnection,
   checkControlKey,
+  checkDescriptors,
   checkPort,
   checkVersion,
   checkVm,
@@ -24,6 +25,7 @@ import {
   unknown,
   unreachable,
 } from "./doctor_checks.ts";
+import { checkSuspects, readSuspects } from "./worker/suspects.ts";
 
 const EXAMPLES = `
 Exit codes: 0 nothing fails, 1 a check fails.
@@ -89,7 +91,7 @@ async function askEngine(
     const info = answer as unknown as EngineInfo;
     const measured = await engine.call("engine::health::measure", {});
     const { checks } = measured as unknown as { checks: DoctorCheck[] };
-    const url = address.url ?? terminal.env("ENGINE_URL") ?? ENGINE_URL_DEFAULT;
+    const { url } = await terminal.locate(address);
     return {
       info,
       checks: [
@@ -97,6 +99,8 @@ async function askEngine(
         ...await checkConnection(engine, terminal),
         checkControlKey(info, await machine.hasKey(url)),
         ...checks,
+        checkSuspects(await readSuspects(engine)),
+        ...[checkDescriptors(info)].filter((check) => check !== undefined),
       ],
     };
   } catch (thrown) {

@@ -38,6 +38,26 @@ export const KNOWN_PORTS = [
   { port: 3113, name: "console", setting: "port of engine-console" },
 ] as const;
 
+/** Fewer descriptors than this limit the connections of an ordinary engine. */
+const DESCRIPTORS_FEW = 4_096;
+
+/** Whether the engine may open enough sockets and files; `undefined`: it does not tell. */
+export function checkDescriptors({ descriptors }: Partial<EngineInfo>): DoctorCheck | undefined {
+  if (!descriptors) return undefined;
+  const { limit, open } = descriptors;
+  const isFull = open !== null && open > limit * 0.8;
+  return {
+    name: "descriptors",
+    status: isFull || limit < DESCRIPTORS_FEW ? "warn" : "ok",
+    measured: open,
+    message: `The engine has ${open ?? "an unknown number"} of ${limit} file descriptors open`,
+    remedy: isFull || limit < DESCRIPTORS_FEW
+      ? "Each connection takes one: raise the limit of open files (ulimit -n, LimitNOFILE) and " +
+        "start the engine anew"
+      : null,
+  };
+}
+
 /** The round trip to the engine, and how far its clock is off. */
 export async function checkConnection(
   engine: EngineConnection,

@@ -4,6 +4,7 @@ import type { EngineConnection } from "../connect.ts";
 import {
   checkConnection,
   checkControlKey,
+  checkDescriptors,
   checkPort,
   checkVersion,
   checkVm,
@@ -165,4 +166,16 @@ Deno.test("parseListeners() finds the sockets that listen on the port, and no ot
   assert.deepEqual(parseListeners(table, 3111), ["111"]);
   assert.deepEqual(parseListeners(table, 3112), ["333"]);
   assert.deepEqual(parseListeners("", 3111), []);
+});
+
+Deno.test("Few descriptors, or few that are free, are a warning with what to do", () => {
+  const check = (limit: number, open: number | null) =>
+    checkDescriptors({ descriptors: { limit, open } });
+
+  assert.equal(check(20_000, 40)?.status, "ok");
+  assert.equal(check(20_000, null)?.status, "ok");
+  assert.equal(check(20_000, 17_000)?.status, "warn");
+  assert.equal(check(256, 40)?.status, "warn");
+  assert.match(check(256, 40)!.remedy!, /ulimit -n/);
+  assert.equal(checkDescriptors({}), undefined);
 });

@@ -38,6 +38,7 @@ function setup(status: DoctorCheck["status"], more: { unreachable?: Error } = {}
     }),
     "engine::health::check": () => ({ timestamp: terminal.wall() }),
     "engine::health::measure": () => ({ checks: [check(status)] as never }),
+    "engine::workers::list": () => ({ workers: [] }),
   };
   const terminal: FakeTerminal = new FakeTerminal({ functions, ...more });
   const run = (machine: Partial<DoctorMachine>, ...args: string[]): Promise<number> => {
@@ -54,17 +55,18 @@ Deno.test("doctor prints its checks, and that all are ok", async () => {
   assert.equal(await run({}), 0);
 
   assert.deepEqual(terminal.outLines, [
-    "STATUS  CHECK        FOUND",
-    "ok      version      Engine and command line are 1.2.3",
-    "ok      round trip   A call takes 0 ms, the longest of 20 took 0 ms",
-    "ok      clock        The engine's clock differs from this one by 0 ms",
-    "ok      control key  This command line may manage workers",
-    "ok      disk         A small value is on disk after 3 ms",
-    "ok      port 49134   The engine serves workers",
-    "ok      port 3111    It is free for http",
-    "ok      port 3113    It is free for console",
-    "ok      microVMs     Workers in microVMs run with KVM",
-    "All 9 checks are well",
+    "STATUS  CHECK           FOUND",
+    "ok      version         Engine and command line are 1.2.3",
+    "ok      round trip      A call takes 0 ms, the longest of 20 took 0 ms",
+    "ok      clock           The engine's clock differs from this one by 0 ms",
+    "ok      control key     This command line may manage workers",
+    "ok      disk            A small value is on disk after 3 ms",
+    "ok      workers answer  Every worker answers the engine's pings",
+    "ok      port 49134      The engine serves workers",
+    "ok      port 3111       It is free for http",
+    "ok      port 3113       It is free for console",
+    "ok      microVMs        Workers in microVMs run with KVM",
+    "All 10 checks are well",
   ]);
   assert.equal(terminal.openConnections, 0);
 });
@@ -75,7 +77,7 @@ Deno.test("doctor says what to do, and a warning does not fail it", async () => 
   assert.equal(await run({}), 0);
   const at = terminal.outLines.findIndex((line) => line.includes("disk"));
   assert.equal(terminal.outLines[at + 1], "        Use a faster disk");
-  assert.equal(terminal.outLines.at(-1), "0 checks failed, 1 warning, of 9");
+  assert.equal(terminal.outLines.at(-1), "0 checks failed, 1 warning, of 10");
 });
 
 Deno.test("doctor ends with 1 when a check fails", async () => {

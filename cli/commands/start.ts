@@ -9,11 +9,14 @@
 import { Command } from "@commander-js/extra-typings";
 import type { Engine, StartOptions } from "../../engine/mod.ts";
 import { readNumber } from "../arguments.ts";
-import { UsageError } from "../failure.ts";
+import { EXIT_FAILED, ExitWith, UsageError } from "../failure.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** What `--log-level` accepts. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
+
+/** An engine that stops after a fault ends after this long, in order or not. */
+const FAULT_STOP_MS_MAX = 45_000;
 
 /** Starts an engine; tests provide another one. */
 export type Start = (options: StartOptions) => Promise<Engine>;
@@ -25,7 +28,8 @@ export function addStart(program: Command, terminal: Terminal, start: Start = st
     .argument("[command...]")
     .option("--config <file>", "what to run (default: config.yaml here, else embedded defaults)")
     .option("--port <port>", "port for workers, instead of engine.port of the file")
-    .option("--log-level <level>", `least level that is logged: ${LOG_LEVELS.join(", ")}`);
+    .option("--log-level <level>", `least level that is logged: ${LOG_LEVELS.join(", ")}`)
+    .option("--accept-empty-state", "start although the state file is gone or another one, once");
   root.hook("preSubcommand", (_root, command) => {
     const given = Object.keys(root.opts())[0];
     if (given === undefined) return;
@@ -43,6 +47,7 @@ interface StartFlags {
   readonly config?: string | undefined;
   readonly port?: string | undefined;
   readonly logLevel?: string | undefined;
+  readonly acceptEmptyState?: boolean | undefined;
 }
 
 function readOptions(flags: StartFlags, directory: string): StartOptions {
@@ -56,6 +61,7 @@ function readOptions(flags: StartFlags, directory: string): StartOptions {
     ...flags.config === undefined ? { directory } : { configPath: flags.config },
     ...flags.port === undefined ? {} : { port: readNumber("--port", flags.port, 0, 65_535) },
     ...level === undefined ? {} : { logLevel: level },
+    ...flags.acceptEmptyState ? { acceptsEmptyState: true } : {},
   };
 }
 
@@ -96,6 +102,14 @@ async function runEngine(
     void engine.stop({ drain: interrupts === 1 });
   };
   const stopListening = terminal.onInterrupt(stop);
+  let hasFault = false;
+  const stopWatching = terminal.onFault((thrown) => {
+    if (!engine) return false; // The start fails, or has failed.
+    if (engine.handleFault(thrown) === "kept") return true;
+    hasFault = true;
+    terminal.exitWithin(FAULT_STOP_MS_MAX);
+    return true;
+  });
   try {
     engine = await start(options);
     for (const line of describeEngine(engine)) terminal.out(line);
@@ -103,7 +117,9 @@ async function runEngine(
     await engine.finished;
   } finally {
     stopListening();
+    stopWatching();
   }
+  if (hasFault) throw new ExitWith(EXIT_FAILED, ["Stopped after an error; see the log"]);
   terminal.err("Stopped");
 }
 

@@ -26,8 +26,14 @@ function setup(options: { config_path?: string | null; fails?: Error } = {}) {
       ],
       started_at_ms: 0,
       platform: "linux",
+      descriptors: { limit: 20_000, open: 40 },
       control_key: { path: "/state/49134.json", problem: null },
     }),
+    handleFault: (thrown) => {
+      if (thrown === "of a connection") return "kept";
+      finished.resolve();
+      return "stopping";
+    },
     stop: (stop = {}) => {
       stops.push(stop);
       if (stop.drain === false) finished.resolve();
@@ -152,3 +158,18 @@ for (
     assert.deepEqual(started, []);
   });
 }
+
+Deno.test("engine serves on after the fault of a connection, and ends with 1 after another", async () => {
+  const { terminal, run, ready } = setup();
+  const running = run();
+  await ready;
+  await settle();
+
+  assert.equal(terminal.fault?.("of a connection"), true);
+  assert.equal(terminal.exitMs, undefined);
+  assert.equal(terminal.fault?.("of ours"), true);
+
+  assert.equal(await running, 1);
+  assert.ok(terminal.exitMs! > 0);
+  assert.equal(terminal.fault, undefined);
+});

@@ -13,6 +13,7 @@ import { CommandError } from "../failure.ts";
 import { compactJson, count, renderBytes, renderTable } from "../render.ts";
 import { type Keyboard, keyboardAt, LiveLines, type Screen } from "../screen.ts";
 import { interruptible, type Terminal } from "../terminal.ts";
+import { readSuspects } from "./worker/suspects.ts";
 
 const EXAMPLES = `
 Keys: c calls, e errors, p p99, r running, m memory, n name, q quit.
@@ -48,6 +49,8 @@ export interface TopSample {
   }[];
   readonly workers: readonly {
     readonly worker_id: string;
+    /** It does not answer. */
+    readonly suspect?: boolean;
     readonly name: string;
     readonly in_flight: number;
     readonly queued_bytes: number;
@@ -170,9 +173,15 @@ async function follow(
 
 /** @throws {CommandError} The engine has no metrics. */
 async function readSample(engine: EngineConnection): Promise<TopSample> {
-  const sample = await engine.call("engine::metrics::sample", {});
+  const [sample, suspects] = await Promise.all([
+    engine.call("engine::metrics::sample", {}),
+    readSuspects(engine),
+  ]);
   if (sample && typeof sample === "object" && "engine" in sample) {
-    return sample as unknown as TopSample;
+    const ids = new Set(suspects.map(({ id }) => id));
+    const { workers, ...rest } = sample as unknown as TopSample;
+    const marked = workers.map((one) => ({ ...one, suspect: ids.has(one.worker_id) }));
+    return { ...rest, workers: marked };
   }
   throw new CommandError("The engine reports no metrics; it may be an older version");
 }
@@ -219,7 +228,7 @@ function workerRows({ workers }: TopSample, sort: SortKey): string[][] {
   return workers.toSorted((a, b) =>
     (sort === "name" ? 0 : value(b) - value(a)) || byName(a.name, b.name)
   ).map((worker) => [
-    worker.name,
+    worker.suspect ? `${worker.name} (suspect)` : worker.name,
     String(worker.in_flight),
     worker.queued_bytes === 0 ? "-" : renderBytes(worker.queued_bytes),
     worker.memory_bytes === null ? "-" : renderBytes(worker.memory_bytes),

@@ -52,7 +52,10 @@ function setup({ screen, onWait, answer }: Given = {}) {
   let press: (key: string) => void = () => {};
   let stopped = 0;
   const terminal: FakeTerminal = new FakeTerminal({
-    functions: { "engine::metrics::sample": answer ?? (() => SAMPLE as never) },
+    functions: {
+      "engine::metrics::sample": answer ?? (() => SAMPLE as never),
+      "engine::workers::list": () => ({ workers: [] }),
+    },
     ...screen && { screen },
     onWait: () => onWait?.(press, terminal),
   });
@@ -79,7 +82,7 @@ Deno.test("top prints one table where there is no terminal", async () => {
     "b::slow",
     "a::fast",
   ]);
-  assert.equal(terminal.calls.length, 1);
+  assert.equal(terminal.calls.length, 2);
   assert.equal(terminal.openConnections, 0);
 });
 
@@ -112,7 +115,7 @@ Deno.test("top uses the alternate screen, polls, and restores the screen on q", 
 
   assert.equal(await run("--interval", "500"), 0);
 
-  assert.equal(terminal.calls.length, 3);
+  assert.equal(terminal.calls.length, 6);
   assert.equal(terminal.now() - 1_000, 1_500);
   assert.deepEqual(screen.switches, ["\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"]);
   assert.equal(stopped(), 1);
@@ -298,4 +301,19 @@ Deno.test("Functions of another namespace are shown with it", () => {
   const lines = topLines(sample([fn("a::b", { namespace: "eu" })]), { sort: "calls" });
 
   assert.match(lines.at(-1)!, /^a::b \(eu\)/);
+});
+
+Deno.test("top marks workers that do not answer", () => {
+  const worker = {
+    worker_id: "w1",
+    name: "shop",
+    in_flight: 0,
+    queued_bytes: 0,
+    memory_bytes: null,
+    cpu_percent: null,
+    event_loop_lag_ms: null,
+  };
+  const sample: TopSample = { ...SAMPLE, workers: [{ ...worker, suspect: true }] };
+
+  assert.ok(topLines(sample, { sort: "name" }).some((line) => line.startsWith("shop (suspect)")));
 });

@@ -6,6 +6,10 @@
  * a header while dialling is that user. Each start of an engine makes another secret, so a key that
  * a dead engine left behind proves nothing. What such a connection may do is not decided here.
  *
+ * The file also says which project the engine runs and where it listens, so that a command in the
+ * folder of a project finds its engine. It is not in the project's own folder, because a folder may
+ * come from elsewhere and name any address.
+ *
  * @module
  */
 import { thrownText } from "../../sdk/typescript/wire/errors.ts";
@@ -29,10 +33,26 @@ export interface ControlKey extends AsyncDisposable {
   matches(header: string | null): boolean;
 }
 
-/** Content of a key file. */
-interface KeyRecord {
+/** A running engine, as its key file describes it. */
+export interface RunningEngine {
   /** Address of the engine, such as `ws://127.0.0.1:49134`. */
   readonly url: string;
+  /** Where programs on this machine reach it without TLS. */
+  readonly local: string;
+  /** The folder of its project; absolute. */
+  readonly project: string;
+  /** Whether clients have to send a token. */
+  readonly needs_token: boolean;
+}
+
+/** What a key file says besides the key. */
+export interface KeyOptions extends Partial<Omit<RunningEngine, "url">> {
+  /** Default: that of this user. */
+  readonly folder?: string;
+}
+
+/** Content of a key file. */
+interface KeyRecord extends RunningEngine {
   /** Process id of the engine. */
   readonly pid: number;
   /** The machine or container it runs in: process ids of others say nothing here. */
@@ -58,7 +78,7 @@ export interface KeyPlace {
 export async function openControlKey(
   url: string,
   log: Log,
-  folder?: string,
+  { folder, local = url, project = "", needs_token = false }: KeyOptions = {},
 ): Promise<ControlKey> {
   const key = [...crypto.getRandomValues(new Uint8Array(KEY_BYTES))]
     .map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -69,7 +89,8 @@ export async function openControlKey(
     path = `${home}/${path}`;
     await makeFolder(home);
     await removeStale(home);
-    await writeKey(path, { url, pid: Deno.pid, machine: Deno.hostname(), key });
+    const engine: RunningEngine = { url, local, project, needs_token };
+    await writeKey(path, { ...engine, pid: Deno.pid, machine: Deno.hostname(), key });
   } catch (thrown) {
     problem = `${path} cannot be written (${thrownText(thrown)})`;
     log.warn("the command line cannot manage workers", { reason: problem });
@@ -91,13 +112,36 @@ export async function openControlKey(
  */
 export async function readControlKey(url: string, folder?: string): Promise<string | undefined> {
   try {
-    const record = await readRecord(`${folder ?? keyFolder()}/${portOf(url)}.json`);
+    const home = folder ?? keyFolder();
+    const record = await readRecord(`${home}/${portOf(url)}.json`) ??
+      (await liveRecords(home)).find(({ local }) => local === url);
     if (!record) return undefined;
     const host = hostOf(url);
     return isLoopback(host) || host === hostOf(record.url) ? record.key : undefined;
   } catch {
     return undefined; // Without a key the connection has no rights of the user; the engine says so.
   }
+}
+
+/** The engines of this user that run on this machine. Never rejects. */
+export async function runningEngines(folder?: string): Promise<readonly RunningEngine[]> {
+  try {
+    return await liveRecords(folder ?? keyFolder());
+  } catch {
+    return []; // There is no such folder.
+  }
+}
+
+async function liveRecords(folder: string): Promise<KeyRecord[]> {
+  const machine = Deno.hostname();
+  const names = [...Deno.readDirSync(folder)].map(({ name }) => name).filter(isKeyName);
+  const records = await Promise.all(names.map((name) => readRecord(`${folder}/${name}`)));
+  return records.filter((record) => record !== undefined)
+    .filter((record) => record.machine === machine && !isDead(record.pid));
+}
+
+function isKeyName(name: string): boolean {
+  return /^\d+\.json$/.test(name);
 }
 
 /** The folder of all keys of a user; absolute. */
@@ -137,7 +181,7 @@ async function makeFolder(folder: string): Promise<void> {
 async function removeStale(folder: string): Promise<void> {
   const machine = Deno.hostname();
   for await (const { name } of Deno.readDir(folder)) {
-    if (!/^\d+\.json$/.test(name)) continue;
+    if (!isKeyName(name)) continue;
     const record = await readRecord(`${folder}/${name}`);
     if (record?.machine === machine && isDead(record.pid)) await removeFile(`${folder}/${name}`);
   }
@@ -157,11 +201,15 @@ async function readRecord(path: string): Promise<KeyRecord | undefined> {
   const text = await Deno.readTextFile(path).catch(() => undefined);
   if (text === undefined) return undefined;
   try {
-    const { url, pid, machine, key } = JSON.parse(text);
+    const { url, local = url, project = "", needs_token = false, pid, machine, key } = JSON.parse(
+      text,
+    );
     const isWhole = typeof url === "string" && URL.canParse(url) && Number.isInteger(pid) &&
       pid > 0 && typeof machine === "string" && typeof key === "string" &&
-      /^[0-9a-f]{64}$/.test(key);
-    return isWhole ? { url, pid, machine, key } : undefined;
+      /^[0-9a-f]{64}$/.test(key) && URL.canParse(local) && typeof project === "string";
+    return isWhole
+      ? { url, local, project, needs_token: needs_token === true, pid, machine, key }
+      : undefined;
   } catch {
     return undefined; // Not JSON: another program's file.
   }

@@ -44,7 +44,7 @@ async function isThere(path: string): Promise<boolean> {
 
 Deno.test("a key is read by the command line, matches, and is removed with its engine", async () => {
   await using it = await setup();
-  const key = await openControlKey(URL_HERE, it.log, it.folder);
+  const key = await openControlKey(URL_HERE, it.log, { folder: it.folder });
 
   const read = await readControlKey(URL_HERE, it.folder);
 
@@ -60,7 +60,7 @@ Deno.test("a key is read by the command line, matches, and is removed with its e
 
 Deno.test("anything but the key does not match", async () => {
   await using it = await setup();
-  await using key = await openControlKey(URL_HERE, it.log, it.folder);
+  await using key = await openControlKey(URL_HERE, it.log, { folder: it.folder });
   const right = (await readControlKey(URL_HERE, it.folder))!;
 
   const wrong = [null, "", "0", right.slice(1), `${right}0`, `${right}, ${right}`, "0".repeat(64)];
@@ -77,7 +77,7 @@ Deno.test({
     await using it = await setup();
     await Deno.mkdir(it.folder, { recursive: true, mode: 0o755 });
     await Deno.chmod(it.folder, 0o777);
-    await using key = await openControlKey(URL_HERE, it.log, it.folder);
+    await using key = await openControlKey(URL_HERE, it.log, { folder: it.folder });
 
     assert.equal((await Deno.stat(it.folder)).mode! & 0o777, 0o700);
     assert.equal((await Deno.stat(key.path)).mode! & 0o777, 0o600);
@@ -103,7 +103,7 @@ for (
 ) {
   Deno.test(`${url} ${gets ? "gets" : "never gets"} the key of an engine on 10.1.2.3:49134`, async () => {
     await using it = await setup();
-    await using _key = await openControlKey("ws://10.1.2.3:49134", it.log, it.folder);
+    await using _key = await openControlKey("ws://10.1.2.3:49134", it.log, { folder: it.folder });
 
     assert.equal(await readControlKey(url, it.folder) !== undefined, gets);
   });
@@ -111,9 +111,9 @@ for (
 
 Deno.test("an engine on a port that was used before has another key", async () => {
   await using it = await setup();
-  const first = await openControlKey(URL_HERE, it.log, it.folder); // Killed: never disposed of.
+  const first = await openControlKey(URL_HERE, it.log, { folder: it.folder }); // Killed: never disposed of.
   const old = (await readControlKey(URL_HERE, it.folder))!;
-  await using second = await openControlKey(URL_HERE, it.log, it.folder);
+  await using second = await openControlKey(URL_HERE, it.log, { folder: it.folder });
 
   assert.equal(second.matches(old), false);
   assert.equal(second.matches((await readControlKey(URL_HERE, it.folder))!), true);
@@ -131,7 +131,7 @@ Deno.test("files of dead engines are removed, those of others are left", async (
   const alive = await leave(it.folder, 3, { ...dead, machine, pid: Deno.pid });
   const foreign = await leave(it.folder, 4, "not JSON");
 
-  await using _key = await openControlKey(URL_HERE, it.log, it.folder);
+  await using _key = await openControlKey(URL_HERE, it.log, { folder: it.folder });
 
   assert.equal(await isThere(stale), false);
   for (const path of [elsewhere, alive, foreign]) assert.equal(await isThere(path), true, path);
@@ -152,7 +152,7 @@ for (
     await leave(it.folder, 49134, record);
 
     assert.equal(await readControlKey(URL_HERE, it.folder), undefined);
-    await using key = await openControlKey(URL_HERE, it.log, it.folder);
+    await using key = await openControlKey(URL_HERE, it.log, { folder: it.folder });
     assert.equal(key.matches((await readControlKey(URL_HERE, it.folder))!), true);
   });
 }
@@ -160,7 +160,7 @@ for (
 Deno.test("where nothing can be written there is no key, a warning, and the reason", async () => {
   await using it = await setup();
   await Deno.writeTextFile(`${it.root}/state`, "a file, so no folder can be made below it");
-  await using key = await openControlKey(URL_HERE, it.log, it.folder);
+  await using key = await openControlKey(URL_HERE, it.log, { folder: it.folder });
 
   assert.match(key.problem!, /state\/engine\/49134\.json cannot be written \(.+\)$/);
   assert.equal(it.lines.length, 1);
@@ -177,7 +177,7 @@ Deno.test({
     await using it = await setup();
     await Deno.mkdir(`${it.root}/state`);
     await Deno.symlink(it.root, it.folder);
-    await using key = await openControlKey(URL_HERE, it.log, it.folder);
+    await using key = await openControlKey(URL_HERE, it.log, { folder: it.folder });
 
     assert.match(key.problem!, /is no folder/);
   },
@@ -190,7 +190,7 @@ Deno.test({
     await using it = await setup();
     await Deno.mkdir(it.folder, { recursive: true });
     await Deno.chown(it.folder, 12_345, 12_345);
-    await using key = await openControlKey(URL_HERE, it.log, it.folder);
+    await using key = await openControlKey(URL_HERE, it.log, { folder: it.folder });
 
     assert.match(key.problem!, /belongs to another user/);
     assert.deepEqual([...Deno.readDirSync(it.folder)], []);

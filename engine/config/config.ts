@@ -7,7 +7,12 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { TIMEOUT_MS_MAX, WORKER_PORT } from "../../sdk/typescript/wire/limits.ts";
+import {
+  PING_INTERVAL_MS,
+  SILENCE_MS,
+  TIMEOUT_MS_MAX,
+  WORKER_PORT,
+} from "../../sdk/typescript/wire/limits.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import type {
   Config,
@@ -17,9 +22,11 @@ import type {
   LogSettings,
   WorkerEntry,
 } from "../ports/config.ts";
+import { defaultMemoryMb } from "../platform/memory_budget.ts";
 import { MESSAGE_BYTES_MAX } from "../ports/connection.ts";
 import { REPLICAS_MAX } from "../ports/supervision.ts";
 import { type CertificateFiles, readCertificate } from "../transport/certificate.ts";
+import { checkSize } from "./file.ts";
 import { closest, Fields, issueTexts, isWorkerName, NAME_RULE, received } from "./fields.ts";
 import { configValues } from "./values.ts";
 import { invalidFile, problemText, readYaml, type YamlText } from "./yaml.ts";
@@ -48,11 +55,21 @@ const ENGINE_KEYS = [
   "validate_payloads",
   "max_inflight_calls_per_worker",
   "max_inflight_bytes_per_worker",
+  "memory_mb",
+  "heartbeat_ms",
+  "silence_ms",
 ] as const;
 const TLS_KEYS = ["cert", "key"] as const;
 /** Keys of workers that are directories, beside name and path. */
 const DIRECTORY_KEYS = ["isolation", "accel", "replicas", "env"] as const;
 const WORKER_KEYS = ["name", "path", ...DIRECTORY_KEYS, "config"] as const;
+const MIB = 1024 * 1024;
+/** Upper bound of `memory_mb`: 1 TiB. */
+const MEMORY_MB_MAX = 1024 * 1024;
+/** Shortest time between pings. */
+const HEARTBEAT_MS_MIN = 100;
+/** Longest silence: an hour. */
+const SILENCE_MS_MAX = 3_600_000;
 /** Upper bound of settings in bytes or calls. */
 const SETTING_MAX = 2 ** 40;
 
@@ -119,6 +136,7 @@ export function parseConfig(
   const directory = path.slice(0, path.lastIndexOf("/")) || "/";
   const config = {
     path,
+    text,
     directory,
     dataDirectory: dataDirectoryOf(directory),
     engine: engineOf(top.fields("engine", ENGINE_KEYS), directory),
@@ -129,11 +147,30 @@ export function parseConfig(
   return { ...config, values: valuesOf(source, config, builtins) };
 }
 
+/**
+ * Only the section `engine` of a config.yaml, for programs that look for the engine.
+ *
+ * @throws {EngineError} `config_invalid`, as {@linkcode loadConfig}.
+ */
+export function readEngineSettings(path: string, env: Environment): EngineSettings {
+  const text = readText(path);
+  const source = readYaml(FILE, text, (name) => Object.hasOwn(env, name) ? env[name] : undefined);
+  const problems = [...source.problems];
+  const top = new Fields(source, problems, ["engine", "log", "workers"]);
+  const settings = engineOf(
+    top.fields("engine", ENGINE_KEYS),
+    path.slice(0, path.lastIndexOf("/")),
+  );
+  if (problems.length > 0) throw invalidFile("config_invalid", path, problems);
+  return settings;
+}
+
 /** What runs in a directory (absolute) without a config.yaml. */
 export function defaultConfig(directory: string, builtins: readonly KnownWorker[]): Config {
   const nothing = new Fields(readYaml(FILE, ""), [], []);
   const config: Omit<Config, "values"> = {
     path: null,
+    text: null,
     directory,
     dataDirectory: dataDirectoryOf(directory),
     engine: engineOf(nothing, directory),
@@ -192,11 +229,37 @@ function engineOf(fields: Fields, directory: string): EngineSettings {
     max_inflight_calls_per_worker:
       fields.integer("max_inflight_calls_per_worker", 1, SETTING_MAX) ?? INFLIGHT_CALLS_MAX,
     max_inflight_bytes_per_worker: bytes ?? Math.max(INFLIGHT_BYTES_MAX, max_message_bytes),
+    ...memoryOf(fields, max_message_bytes),
+    ...heartbeatOf(fields),
   };
   if (!isLoopback(settings.host) && token === undefined && !settings.insecure) {
     fields.problem("host", "a loopback address, or auth_token, or insecure: true");
   }
   return settings;
+}
+
+function memoryOf(
+  fields: Fields,
+  max_message_bytes: number,
+): Pick<EngineSettings, "memory_mb"> {
+  // A message and the results of handling it have to fit.
+  const least = Math.ceil(max_message_bytes / MIB) * 2;
+  const memory_mb = fields.integer("memory_mb", 1, MEMORY_MB_MAX);
+  if (memory_mb !== undefined && memory_mb < least) {
+    fields.problem("memory_mb", `at least ${least}, twice max_message_bytes`);
+  }
+  return { memory_mb: memory_mb ?? Math.max(defaultMemoryMb(), least) };
+}
+
+function heartbeatOf(fields: Fields): Pick<EngineSettings, "heartbeat_ms" | "silence_ms"> {
+  const heartbeat_ms = fields.integer("heartbeat_ms", HEARTBEAT_MS_MIN, SILENCE_MS_MAX) ??
+    PING_INTERVAL_MS;
+  const silence_ms = fields.integer("silence_ms", HEARTBEAT_MS_MIN, SILENCE_MS_MAX);
+  const least = heartbeat_ms * 2;
+  if (silence_ms !== undefined && silence_ms < least) {
+    fields.problem("silence_ms", `at least ${least}, twice heartbeat_ms`);
+  }
+  return { heartbeat_ms, silence_ms: silence_ms ?? Math.max(SILENCE_MS, heartbeat_ms * 3) };
 }
 
 /** Reads both files, so that their problems are reported with all others. */
@@ -309,8 +372,10 @@ function shapeProblem(source: YamlText): string {
 
 function readText(path: string): string {
   try {
+    checkSize(path, Deno.statSync(path).size);
     return Deno.readTextFileSync(path);
   } catch (thrown) {
+    if (thrown instanceof EngineError) throw thrown;
     if (thrown instanceof Deno.errors.NotFound) {
       const message = `${path} does not exist; make a project with engine create --directory ` +
         "<name>, or give the path of another file";

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { defaultMemoryMb } from "../platform/memory_budget.ts";
 import { fitConfig } from "../../workers/kit/fit.ts";
 import * as v from "../../workers/kit/schema.ts";
 import type { EngineError } from "../../sdk/typescript/wire/errors.ts";
@@ -65,6 +66,9 @@ Deno.test("parseConfig() reads every key", async () => {
   validate_payloads: false
   max_inflight_calls_per_worker: 6
   max_inflight_bytes_per_worker: 4096
+  memory_mb: 64
+  heartbeat_ms: 500
+  silence_ms: 1000
 log: { level: debug, format: json }
 workers:
   - name: engine-http
@@ -81,7 +85,7 @@ workers:
     ENGINE_TOKEN: "0123",
   });
 
-  const { values: _values, ...rest } = config; // They have tests of their own.
+  const { values: _values, text: _text, ...rest } = config; // They have tests of their own.
   assert.deepEqual(rest, {
     path: `${there.directory}/config.yaml`,
     directory: there.directory,
@@ -98,6 +102,9 @@ workers:
       validate_payloads: false,
       max_inflight_calls_per_worker: 6,
       max_inflight_bytes_per_worker: 4096,
+      memory_mb: 64,
+      heartbeat_ms: 500,
+      silence_ms: 1000,
     },
     log: { level: "debug", format: "json" },
     workers: [
@@ -134,9 +141,22 @@ Deno.test("parseConfig() fills in what is left out, also for sections without a 
     validate_payloads: true,
     max_inflight_calls_per_worker: 10_000,
     max_inflight_bytes_per_worker: 268_435_456,
+    memory_mb: Math.max(defaultMemoryMb(), 128),
+    heartbeat_ms: 20_000,
+    silence_ms: 60_000,
   });
   assert.deepEqual(config.log, { level: "info", format: "auto" });
   assert.deepEqual(config.workers, []);
+});
+
+Deno.test("parseConfig() refuses memory for less than two messages, and a silence of one ping", async () => {
+  const text = "engine:\n  memory_mb: 127\n  heartbeat_ms: 1000\n  silence_ms: 1999\n";
+  assert.deepEqual(await problemsOf(text), [
+    "engine.memory_mb: expected at least 128, twice max_message_bytes, received 127 (line 2)",
+    "engine.silence_ms: expected at least 2000, twice heartbeat_ms, received 1999 (line 4)",
+  ]);
+  const { engine } = await read("engine:\n  heartbeat_ms: 30000\n");
+  assert.equal(engine.silence_ms, 90_000, "three pings without an answer");
 });
 
 Deno.test("parseConfig() takes an empty token for none", async () => {
@@ -166,7 +186,7 @@ workers:
   assert.deepEqual(await problemsOf(text), [
     "engine.prot: expected one of the keys host, port, auth_token, insecure, allowed_origins, " +
     "transport, tls, max_message_bytes, invocation_timeout_ms, validate_payloads, max_inflight_calls_per_worker, " +
-    "max_inflight_bytes_per_worker, received an unknown key; did you mean port? (line 2)",
+    "max_inflight_bytes_per_worker, memory_mb, heartbeat_ms, silence_ms, received an unknown key; did you mean port? (line 2)",
     "engine.port: expected 0 to 65535, received 70000 (line 3)",
     'workers[0].config.port: expected 1 to 65535, received "abc" (line 7)',
     'workers[1].path: expected a directory, received "./gone", which does not exist (line 9)',

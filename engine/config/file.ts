@@ -10,7 +10,12 @@
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Accelerator, Isolation } from "../ports/launcher.ts";
-import { invalidFile, type ListChange, readYaml, rewriteYaml } from "./yaml.ts";
+import { invalidFile, type ListChange, problemText, readYaml, rewriteYaml } from "./yaml.ts";
+
+/** Largest config.yaml, in bytes: the engine's only thread reads it. */
+export const CONFIG_BYTES_MAX = 256 * 1024;
+/** Programs that opened config.yaml before the engine replaced it may write to it this long. */
+const LATE_WRITE_MS = 20;
 
 /** Keys that a request to add a directory may set. */
 export interface WorkerKeys {
@@ -114,8 +119,34 @@ export function changeWorkerConfig(text: string, name: string, config: JsonObjec
 }
 
 /**
+ * The text of config.yaml; `undefined` when there is no such file.
+ *
+ * @throws {EngineError} `config_invalid` when it cannot be read, or is larger than
+ * {@linkcode CONFIG_BYTES_MAX}.
+ */
+export async function readConfigFile(path: string): Promise<string | undefined> {
+  try {
+    checkSize(path, (await Deno.stat(path)).size);
+    return await Deno.readTextFile(path);
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.NotFound) return undefined;
+    if (thrown instanceof EngineError) throw thrown;
+    const problem = problemText("config.yaml", `a file at ${path}`, String(thrown));
+    throw invalidFile("config_invalid", path, [problem]);
+  }
+}
+
+/** @throws {EngineError} `config_invalid` when a config.yaml of this size is not read. */
+export function checkSize(path: string, bytes: number): void {
+  if (bytes <= CONFIG_BYTES_MAX) return;
+  const problem = problemText("config.yaml", `at most ${CONFIG_BYTES_MAX} bytes`, `${bytes}`);
+  throw invalidFile("config_invalid", path, [problem]);
+}
+
+/**
  * Replaces a file atomically: a reader sees the old text or the new one. A link stays a link, and
- * the mode is kept. With `before`, fails when the file has another text by now.
+ * the mode is kept. Fails when the file has another text than `before` by now, or when there is one
+ * although `before` is left out; what another program wrote stays.
  *
  * @throws {EngineError} `config_conflict` when the file differs from `before`.
  */
@@ -127,15 +158,65 @@ export async function writeConfigFile(path: string, text: string, before?: strin
     // No other user may read it before it has its mode: it may contain a token.
     await Deno.writeTextFile(temporary, text, { createNew: true, mode: 0o600 });
     await Deno.chmod(temporary, (mode ?? 0o644) & 0o7777);
-    if (before !== undefined && await Deno.readTextFile(target) !== before) {
+    if (!await replaceFile(temporary, target, before)) {
       const message = `${path} was changed by another program at the same moment; try again`;
       throw new EngineError("config_conflict", message);
     }
-    await Deno.rename(temporary, target);
-  } catch (thrown) {
-    await Deno.remove(temporary).catch(() => {}); // It may not exist; the first error counts.
-    throw thrown;
+  } finally {
+    await Deno.remove(temporary).catch(() => {}); // It has become the file.
   }
+}
+
+/** Removes the file if it still has this text. */
+export async function removeConfigFile(path: string, text: string): Promise<void> {
+  if (await readConfigFile(path) === text) await Deno.remove(path);
+}
+
+/**
+ * Puts one file in the place of another; returns whether that one had the text `before`.
+ *
+ * A program that opened the old file may still write to it. So the old file keeps a second name
+ * for a moment, and returns to its place if it was written to. Until the new file is in place all
+ * calls are synchronous, so that other programs have microseconds to come in between.
+ */
+async function replaceFile(source: string, target: string, before?: string): Promise<boolean> {
+  if (before === undefined) return linkTo(source, target);
+  const text = await Deno.readTextFile(source);
+  const old = `${source}.old`;
+  if (!linkTo(target, old)) return false;
+  try {
+    if (Deno.readTextFileSync(old) !== before || !isOneFile(old, target)) return false;
+    Deno.renameSync(source, target);
+    for (const waitMs of [0, LATE_WRITE_MS]) {
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+      if (Deno.readTextFileSync(old) === before) continue;
+      // Not over a file that came later.
+      if (Deno.readTextFileSync(target) === text) Deno.renameSync(old, target);
+      return false;
+    }
+    return true;
+  } finally {
+    await Deno.remove(old).catch(() => {}); // It has its place again.
+  }
+}
+
+/** Gives a file a further name; `false` when there is no such file, or the name is taken. */
+function linkTo(path: string, name: string): boolean {
+  try {
+    Deno.linkSync(path, name);
+    return true;
+  } catch (thrown) {
+    const { NotFound, AlreadyExists } = Deno.errors;
+    if (thrown instanceof NotFound || thrown instanceof AlreadyExists) return false;
+    Deno.copyFileSync(path, name); // A file system without such links.
+    return true;
+  }
+}
+
+/** Whether two names are one file, or a copy of it. */
+function isOneFile(one: string, other: string): boolean {
+  const [a, b] = [Deno.statSync(one), Deno.statSync(other)];
+  return a.ino === b.ino || Deno.readTextFileSync(one) === Deno.readTextFileSync(other);
 }
 
 /** Lines of one item: `start` is the one with its dash, `end` the first that is not its own. */

@@ -227,7 +227,7 @@ Deno.test("writeConfigFile() writes through a link and makes a file that is not 
   await Deno.writeTextFile(`${directory}/real.yaml`, "old");
   await Deno.symlink(`${directory}/real.yaml`, `${directory}/config.yaml`);
 
-  await writeConfigFile(`${directory}/config.yaml`, "new");
+  await writeConfigFile(`${directory}/config.yaml`, "new", "old");
   await writeConfigFile(`${directory}/other.yaml`, "first");
 
   assert.equal((await Deno.lstat(`${directory}/config.yaml`)).isSymlink, true);
@@ -242,8 +242,47 @@ Deno.test("writeConfigFile() fails when another program wrote in between", async
   await Deno.writeTextFile(path, "theirs");
 
   await assert.rejects(writeConfigFile(path, "mine", "what I read"), { code: "config_conflict" });
+  await assert.rejects(writeConfigFile(path, "mine"), { code: "config_conflict" });
 
   assert.equal(await Deno.readTextFile(path), "theirs");
   assert.deepEqual([...Deno.readDirSync(directory)].map(({ name }) => name), ["config.yaml"]);
   await Deno.remove(directory, { recursive: true });
 });
+
+Deno.test("writeConfigFile() loses nothing that another program writes meanwhile", async () => {
+  const directory = await Deno.makeTempDir();
+  const path = `${directory}/config.yaml`;
+  await Deno.writeTextFile(path, "theirs 0");
+  // A program of its own that edits the same file in place: each of its texts either stays or is
+  // what the engine's next text was made from.
+  const writer = new Deno.Command(Deno.execPath(), {
+    args: ["eval", OTHER_WRITER, path],
+    stderr: "inherit",
+  }).spawn();
+  let code: number | undefined;
+  void writer.status.then((status) => code = status.code);
+
+  let written = 0;
+  for (let i = 0; code === undefined; i++) {
+    const before = await Deno.readTextFile(path);
+    const from = /\d+$/.exec(before)?.[0];
+    if (from === undefined) continue; // They are writing.
+    written += await writeConfigFile(path, `mine ${i} from ${from}`, before).then(() => 1, () => 0);
+  }
+
+  assert.equal(code, 0);
+  assert.ok(written > 0);
+  assert.deepEqual([...Deno.readDirSync(directory)].map(({ name }) => name), ["config.yaml"]);
+  await Deno.remove(directory, { recursive: true });
+});
+
+/** Writes 60 texts; fails when one of them was lost. */
+const OTHER_WRITER = `
+  const [path] = Deno.args;
+  for (let i = 1; i <= 60; i++) {
+    Deno.writeTextFileSync(path, "theirs " + i);
+    await new Promise((resolve) => setTimeout(resolve, 80));
+    const text = Deno.readTextFileSync(path);
+    if (!text.endsWith(" " + i)) throw new Error("lost theirs " + i + ": " + text);
+  }
+`;

@@ -27,6 +27,9 @@ export const FIXED_SETTINGS = [
   "transport",
   "tls",
   "max_message_bytes",
+  "memory_mb",
+  "heartbeat_ms",
+  "silence_ms",
 ] as const;
 
 /** Values for keys that a file does not set. */
@@ -80,6 +83,37 @@ export function withOption(
   if (value === undefined) return values;
   return values.map((one) =>
     one.key === key ? { ...one, value, source: "option", line: null, variable: null } : one
+  );
+}
+
+/**
+ * The same values with those that built-in workers run with: a worker whose change failed runs with
+ * its configuration from before.
+ */
+export function withRunning(
+  values: readonly ConfigValue[],
+  { path, workers }: Pick<Config, "path" | "workers">,
+  running: (name: string) => unknown,
+): readonly ConfigValue[] {
+  const places = workers.map((entry, at): [prefix: string, config: unknown] => {
+    const config = entry.kind === "builtin" ? running(entry.name) : undefined;
+    const prefix = pathOf(pathOf("workers", path === null ? entry.name : at), "config");
+    return [prefix, config];
+  }).filter(([, config]) => config !== undefined);
+  if (places.length === 0) return values;
+  return values.map((one) => {
+    const place = places.find(([prefix]) => one.key.startsWith(`${prefix}.`));
+    if (!place) return one;
+    const value = memberAt(place[1], one.key.slice(place[0].length + 1));
+    return value === undefined ? one : { ...one, value: shown(one.key, value) };
+  });
+}
+
+/** The member of a value at a path of plain keys; `undefined` when there is none. */
+function memberAt(value: unknown, path: string): unknown {
+  return path.split(".").reduce<unknown>(
+    (of, key) => isPlain(of) && Object.hasOwn(of, key) ? of[key] : undefined,
+    value,
   );
 }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { fitConfig } from "../../workers/kit/fit.ts";
 import * as v from "../../workers/kit/schema.ts";
 import { defaultConfig, parseConfig } from "./config.ts";
-import { withOption } from "./values.ts";
+import { withOption, withRunning } from "./values.ts";
 import type { ConfigValue, KnownWorker } from "../ports/config.ts";
 
 const Http = v.strictObject({
@@ -130,4 +130,21 @@ Deno.test("secrets in lists are cut short, and nothing else there", () => {
 
   const { value } = values.get("workers[0].config.to")!;
   assert.deepEqual(value, [{ url: "here", token: "supe…" }]);
+});
+
+Deno.test("withRunning() shows what a worker runs with whose change failed, secrets shortened", () => {
+  const text = "workers:\n  - name: engine-http\n    config: { port: 1, token: new-secret-text }\n";
+  const config = parseConfig(text, "/config.yaml", builtins, {});
+  const before = { port: 2, token: "old-secret-text", cors: { origins: ["a"] } };
+
+  const values = withRunning(config.values, config, (name) => {
+    return name === "engine-http" ? before : undefined;
+  });
+
+  const byKey = new Map(values.map(({ key, value }) => [key, value]));
+  assert.equal(byKey.get("workers[0].config.port"), 2);
+  assert.equal(byKey.get("workers[0].config.token"), "old-…");
+  assert.deepEqual(byKey.get("workers[0].config.cors.origins"), ["a"]);
+  assert.equal(byKey.get("workers[0].name"), "engine-http");
+  assert.deepEqual(withRunning(config.values, config, () => undefined), config.values);
 });

@@ -2,18 +2,25 @@
  * Watches config.yaml, applies edits of it and logs what changed.
  *
  * A file that is invalid or removed is reported and changes nothing: everything keeps running as it
- * was. A notice counts as an edit when the text differs from the text read before.
+ * was. The text is always compared with that of the configuration in force, never with dates or
+ * with what was read before, so it does not matter who wrote the file, when, and how. Notices of
+ * the platform only make it soon: they can be lost or name another file, so the text is also
+ * compared every 2 s, and again behind each change.
  *
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { TaskQueue } from "../platform/task_queue.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Config, WorkerEntry } from "../ports/config.ts";
 import type { Log, LogFields } from "../ports/log.ts";
+import { readConfigFile } from "./file.ts";
 
 /** The file is read after this long without another edit. */
 const EDIT_DEBOUNCE_MS = 150;
+/** The file is read at the latest this long after the first of many edits. */
+const EDIT_WAIT_MS_MAX = 1_000;
+/** Time between two comparisons without a notice. */
+const POLL_MS = 2_000;
 
 /** What {@linkcode watchConfig} works with. */
 export interface ConfigWatchOptions {
@@ -21,15 +28,15 @@ export interface ConfigWatchOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** The configuration in force. If it is given, an edit since it was read is applied at once. */
-  readonly current?: Config;
-  /** Reads and checks the file. @throws {EngineError} `config_invalid`. */
-  load(path: string): Config;
+  /** The configuration in force. */
+  inForce(): Config;
+  /** Checks the text of the file. @throws {EngineError} `config_invalid`. */
+  parse(text: string): Config;
   /**
    * Applies the configuration that `read` returns, if it returns one. Must call `read` while the
    * engine itself does not change the file, or a change that came in between would be undone.
    */
-  apply(read: () => Config | undefined): Promise<void>;
+  apply(read: () => Promise<Config | undefined>): Promise<void>;
 }
 
 /** What differs between two configurations. */
@@ -44,6 +51,8 @@ export interface ConfigDifference {
 
 /** A running watch; disposing of it waits for an edit that is being applied. */
 export interface ConfigWatch extends AsyncDisposable {
+  /** Compares the file with what is in force; an edit is applied. */
+  check(): void;
   /** Settles when every edit that was noticed so far has been read and applied. */
   idle(): Promise<void>;
 }
@@ -75,11 +84,17 @@ class FileWatch implements ConfigWatch {
   readonly #options: ConfigWatchOptions;
   readonly #watcher: Deno.FsWatcher | undefined;
   readonly #names: ReadonlySet<string>;
-  /** Reads of the file, one at a time. */
-  readonly #reads = new TaskQueue();
-  #text: string | undefined;
-  #current: Config | undefined;
-  #cancelTimer: () => void = () => {};
+  /** What was compared last: equal values need no second look. */
+  #seen: { readonly text: string | undefined; readonly current: Config } | undefined;
+  /** The problem that was logged last: a file that cannot be read is asked for every time. */
+  #reported: string | undefined;
+  #isRemoved = false;
+  #running: Promise<void> | undefined;
+  /** Another comparison is due when the running one is done; `true`: also of a text seen before. */
+  #next: boolean | undefined;
+  #noticedAtMs: number | undefined;
+  #cancelNotice: () => void = () => {};
+  #cancelPoll: () => void = () => {};
   #isClosed = false;
 
   constructor(options: ConfigWatchOptions) {
@@ -91,72 +106,108 @@ class FileWatch implements ConfigWatch {
       this.#watcher = Deno.watchFs([...folders], { recursive: false });
       void this.#follow(this.#watcher);
     } catch (thrown) {
-      options.log.warn("edits of config.yaml are not noticed", { reason: String(thrown) });
+      options.log.warn("edits of config.yaml are noticed late", { reason: String(thrown) });
     }
-    if (options.current?.path === options.path) {
-      this.#current = options.current;
-      void this.#reads.run(() => this.#read());
-    } else {
-      this.#text = readText(options.path);
-      this.#current = this.#baseline();
-    }
+    this.check();
+    this.#poll();
   }
 
-  idle(): Promise<void> {
-    return this.#reads.idle();
+  check(): void {
+    this.#request(false);
+  }
+
+  async idle(): Promise<void> {
+    while (this.#running) await this.#running;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    this.#cancelTimer();
+    this.#cancelNotice();
+    this.#cancelPoll();
     this.#watcher?.close();
-    await this.#reads.idle();
+    await this.idle();
   }
 
   async #follow(watcher: Deno.FsWatcher): Promise<void> {
     for await (const { kind, paths } of watcher) {
       if (kind === "access" || !paths.some((path) => this.#names.has(nameOf(path)))) continue;
-      this.#cancelTimer();
-      this.#cancelTimer = this.#options.clock.after(EDIT_DEBOUNCE_MS, () => {
-        void this.#reads.run(() => this.#read());
-      });
+      this.#notice();
     }
   }
 
-  async #read(): Promise<void> {
-    const { path, log, load, apply } = this.#options;
-    const text = readText(path);
-    if (this.#isClosed || text === this.#text) return;
-    this.#text = text;
-    if (text === undefined) {
-      log.warn("config.yaml was removed; everything keeps running as it was", { path });
-      return;
+  /** Compares after a quiet moment, so that a half-written file is rarely read. */
+  #notice(): void {
+    const { clock } = this.#options;
+    this.#noticedAtMs ??= clock.now();
+    const latest = this.#noticedAtMs + EDIT_WAIT_MS_MAX - clock.now();
+    this.#cancelNotice();
+    this.#cancelNotice = clock.after(Math.max(0, Math.min(EDIT_DEBOUNCE_MS, latest)), () => {
+      this.#noticedAtMs = undefined;
+      this.#request(true);
+    });
+  }
+
+  #poll(): void {
+    this.#cancelPoll = this.#options.clock.after(POLL_MS, () => {
+      this.check();
+      this.#poll();
+    });
+  }
+
+  /** Comparisons run one at a time, and one more behind the last request. */
+  #request(isNotice: boolean): void {
+    if (this.#isClosed) return;
+    this.#next = isNotice || (this.#next ?? false);
+    this.#running ??= this.#compareAll().finally(() => this.#running = undefined);
+  }
+
+  async #compareAll(): Promise<void> {
+    while (this.#next !== undefined && !this.#isClosed) {
+      const isNotice = this.#next;
+      this.#next = undefined;
+      // An edit that came while this one was applied is found by the next comparison.
+      if (await this.#compare(isNotice)) this.#next ??= false;
     }
+  }
+
+  /** Compares the file with what is in force; returns whether its text was a new one. */
+  async #compare(isNotice: boolean): Promise<boolean> {
+    const { path, log, parse, inForce, apply } = this.#options;
+    let fields: LogFields | undefined;
+    let isNew = false;
     try {
-      let applied: Config | undefined;
-      let fields: LogFields = {};
-      await apply(() => {
-        const config = load(path);
-        const difference = this.#current && configDifference(this.#current, config);
-        fields = fieldsOf(difference);
-        const isSame = difference && Object.values(fields).every((names) => names === undefined);
-        return applied = isSame ? undefined : config;
+      await apply(async () => {
+        const text = await readConfigFile(path);
+        const current = inForce();
+        const { text: seenText, current: seenBeside } = this.#seen ?? {};
+        const isSeen = seenText === text && seenBeside === current;
+        if (this.#isClosed || (isSeen && !isNotice)) return undefined;
+        this.#seen = { text, current };
+        if (text === undefined) return this.#reportRemoved(current);
+        this.#isRemoved = false;
+        if (text === current.text) return this.#reported = undefined;
+        isNew = !isSeen;
+        const config = parse(text);
+        const difference = fieldsOf(configDifference(current, config));
+        const isSame = Object.values(difference).every((names) => names === undefined);
+        if (isSame && current.path !== null) return undefined;
+        fields = difference;
+        return config;
       });
-      if (!applied) return;
-      this.#current = applied;
-      log.info("config.yaml applied", fields);
+      if (fields) log.info("config.yaml applied", fields);
     } catch (thrown) {
-      reportProblems(log, path, thrown);
+      const isReported = this.#reported === String(thrown) && !isNew;
+      this.#reported = String(thrown);
+      if (!this.#isClosed && !isReported) reportProblems(log, path, thrown);
     }
+    return isNew;
   }
 
-  /** The configuration at the start of the watch, to log what the first edit changed. */
-  #baseline(): Config | undefined {
-    try {
-      return this.#text === undefined ? undefined : this.#options.load(this.#options.path);
-    } catch {
-      return undefined; // The engine started with something else and has logged why.
-    }
+  #reportRemoved(current: Config): undefined {
+    if (this.#isRemoved || current.path === null) return;
+    this.#isRemoved = true;
+    const { path, log } = this.#options;
+    log.warn("config.yaml was removed; everything keeps running as it was", { path });
   }
 }
 
@@ -170,8 +221,7 @@ function reportProblems(log: Log, path: string, thrown: unknown): void {
   for (const problem of texts) log.error("config.yaml", { problem: String(problem) });
 }
 
-function fieldsOf(difference: ConfigDifference | undefined): Record<string, string | undefined> {
-  if (!difference) return {};
+function fieldsOf(difference: ConfigDifference): Record<string, string | undefined> {
   const fields = Object.entries(difference) as [string, readonly string[]][];
   return Object.fromEntries(
     fields.map(([key, names]) => [key, names.length > 0 ? names.join(" ") : undefined]),
@@ -191,14 +241,6 @@ function changedKeys(section: string, before: object, after: object): string[] {
   const keys = new Set([...Object.keys(old), ...Object.keys(fresh)]);
   return [...keys].filter((key) => JSON.stringify(old[key]) !== JSON.stringify(fresh[key]))
     .map((key) => `${section}.${key}`);
-}
-
-function readText(path: string): string | undefined {
-  try {
-    return Deno.readTextFileSync(path);
-  } catch {
-    return undefined; // Removed, or being replaced: then another notice follows.
-  }
 }
 
 function realPath(path: string): string {

@@ -4,11 +4,10 @@ import { parseConfig } from "./config.ts";
 import { configDifference, watchConfig } from "./watch.ts";
 import type { Config } from "../ports/config.ts";
 import type { Log, LogFields } from "../ports/log.ts";
-import { systemClock } from "../platform/system_clock.ts";
 import { until } from "../../tests/fakes/until.ts";
 
-/** A file with the port 1, under watch. */
-async function setup() {
+/** A file with the port 1, in force and under watch. */
+async function setup(inForce = "engine: { port: 1 }\n") {
   const directory = await Deno.makeTempDir();
   const path = `${directory}/config.yaml`;
   await Deno.writeTextFile(path, "engine: { port: 1 }\n");
@@ -18,38 +17,43 @@ async function setup() {
   const add = (text: string, fields?: LogFields) =>
     void lines.push(`${text} ${JSON.stringify(fields)}`);
   const log: Log = { debug: add, info: add, warn: add, error: add };
-  let loads = 0;
-  const load = (path: string) => {
-    loads++;
-    return parseConfig(Deno.readTextFileSync(path), path, [], {});
+  const parse = (text: string) => parseConfig(text, path, [], {});
+  let current = parse(inForce);
+  /** Runs within each change, before the configuration is in force. */
+  const during = { change: (): Promise<void> => Promise.resolve() };
+  const apply = async (read: () => Promise<Config | undefined>): Promise<void> => {
+    const config = await read();
+    if (!config) return;
+    await during.change();
+    applied.push(config);
+    current = config;
   };
-  const apply = keepIn(applied);
-  const watch = watchConfig({ path, clock, log, load, apply });
+  const watch = watchConfig({ path, clock, log, inForce: () => current, parse, apply });
+  await watch.idle();
   const write = (text: string) => Deno.writeTextFile(path, text);
-  /** Waits until another text was read, or with `false` until the same text was read again. */
-  const noticed = async (isOtherText = true): Promise<void> => {
-    const seen = () => loads + lines.length;
-    const before = seen();
-    await until(() => clock.waiting > 0);
-    await until(async () => {
-      clock.tick(1_000);
-      await watch.idle();
-      return !isOtherText || seen() > before;
-    });
+  /** Lets the time between two comparisons pass, and waits for them. */
+  const later = async (): Promise<void> => {
+    clock.tick(2_000);
+    await watch.idle();
   };
   const end = async (): Promise<void> => {
     await watch[Symbol.asyncDispose]();
     await Deno.remove(directory, { recursive: true });
   };
-  return { directory, path, clock, applied, lines, write, noticed, [Symbol.asyncDispose]: end };
-}
-
-/** Puts configurations into force, as a list does. */
-function keepIn(applied: Config[]): (read: () => Config | undefined) => Promise<void> {
-  return (read) => {
-    const config = read();
-    if (config) applied.push(config);
-    return Promise.resolve();
+  return {
+    directory,
+    path,
+    clock,
+    watch,
+    applied,
+    ports: () => applied.map(({ engine }) => engine.port),
+    lines,
+    during,
+    write,
+    later,
+    /** As a change by the engine itself does. */
+    putInForce: (text: string) => void (current = parse(text)),
+    [Symbol.asyncDispose]: end,
   };
 }
 
@@ -57,9 +61,9 @@ Deno.test("watchConfig() applies an edit and logs what changed", async () => {
   await using there = await setup();
 
   await there.write("engine: { port: 2 }\nlog: { level: debug }\n");
-  await there.noticed();
+  await there.later();
 
-  assert.deepEqual(there.applied.map(({ engine }) => engine.port), [2]);
+  assert.deepEqual(there.ports(), [2]);
   assert.deepEqual(there.lines, ['config.yaml applied {"settings":"engine.port log.level"}']);
 });
 
@@ -68,18 +72,18 @@ Deno.test("watchConfig() sees an editor that writes beside and renames", async (
 
   await Deno.writeTextFile(`${there.path}.new`, "engine: { port: 3 }\n");
   await Deno.rename(`${there.path}.new`, there.path);
-  await there.noticed();
+  await there.later();
   await there.write("engine: { port: 4 }\n");
-  await there.noticed();
+  await there.later();
 
-  assert.deepEqual(there.applied.map(({ engine }) => engine.port), [3, 4]);
+  assert.deepEqual(there.ports(), [3, 4]);
 });
 
 Deno.test("watchConfig() reports a broken file and changes nothing", async () => {
   await using there = await setup();
 
   await there.write("engine:\n\tport: 2\n");
-  await there.noticed();
+  await there.later();
 
   assert.deepEqual(there.applied, []);
   assert.deepEqual(there.lines, [
@@ -92,19 +96,19 @@ Deno.test("watchConfig() reports a broken file and changes nothing", async () =>
 Deno.test("watchConfig() applies the file that was mended", async () => {
   await using there = await setup();
   await there.write("engine: [\n");
-  await there.noticed();
+  await there.later();
 
   await there.write("engine: { port: 5 }\n");
-  await there.noticed();
+  await there.later();
 
-  assert.deepEqual(there.applied.map(({ engine }) => engine.port), [5]);
+  assert.deepEqual(there.ports(), [5]);
 });
 
 Deno.test("watchConfig() warns when the file is removed and changes nothing", async () => {
   await using there = await setup();
 
   await Deno.remove(there.path);
-  await there.noticed();
+  await there.later();
 
   assert.deepEqual(there.applied, []);
   assert.match(there.lines[0]!, /^config.yaml was removed; everything keeps running as it was/);
@@ -114,9 +118,9 @@ Deno.test("watchConfig() takes no notice of a save that changes nothing", async 
   await using there = await setup();
 
   await there.write("engine: { port: 1 }\n");
-  await there.noticed(false);
+  await there.later();
   await there.write("# The usual one.\nengine: { port: 1 }\n");
-  await there.noticed();
+  await there.later();
 
   assert.deepEqual(there.applied, []);
   assert.deepEqual(there.lines, []);
@@ -125,58 +129,117 @@ Deno.test("watchConfig() takes no notice of a save that changes nothing", async 
 Deno.test("watchConfig() sees a file that is made later, and no other file", async () => {
   await using there = await setup();
   await Deno.remove(there.path);
-  await there.noticed();
+  await there.later();
   await Deno.writeTextFile(`${there.directory}/other.yaml`, "engine: { port: 9 }\n");
 
   await there.write("engine: { port: 6 }\n");
-  await there.noticed();
+  await there.later();
 
-  assert.deepEqual(there.applied.map(({ engine }) => engine.port), [6]);
+  assert.deepEqual(there.ports(), [6]);
 });
 
 Deno.test("watchConfig() goes on after an edit that could not be applied", async () => {
-  const directory = await Deno.makeTempDir();
-  const path = `${directory}/config.yaml`;
-  await Deno.writeTextFile(path, "engine: { port: 1 }\n");
-  const seen: number[] = [];
-  const lines: string[] = [];
-  const add = (text: string) => void lines.push(text);
-  const options = {
-    path,
-    clock: systemClock,
-    log: { debug: add, info: add, warn: add, error: add },
-    load: (path: string) => parseConfig(Deno.readTextFileSync(path), path, [], {}),
-    apply: (read: () => Config | undefined) => {
-      const { port } = read()!.engine;
-      seen.push(port);
-      return port === 2 ? Promise.reject(new Error("no")) : Promise.resolve();
-    },
-  };
-  {
-    await using _watch = watchConfig(options);
-    await Deno.writeTextFile(path, "engine: { port: 2 }\n");
-    await until(() => seen.includes(2));
-    await Deno.writeTextFile(path, "engine: { port: 3 }\n");
-    await until(() => seen.includes(3));
-  }
+  await using there = await setup();
+  there.during.change = () => Promise.reject(new Error("no"));
+  await there.write("engine: { port: 2 }\n");
+  await there.later();
+  assert.equal(there.lines.length, 2);
+  await there.later(); // The same problem is not reported again.
+  assert.equal(there.lines.length, 2);
 
-  assert.ok(lines.some((line) => line.startsWith("config.yaml cannot be used")));
-  await Deno.remove(directory, { recursive: true });
+  there.during.change = () => Promise.resolve();
+  await there.write("engine: { port: 3 }\n");
+  await there.later();
+
+  assert.deepEqual(there.ports(), [3]);
 });
 
 Deno.test("watchConfig() applies at once what was edited since the engine read it", async () => {
+  await using there = await setup("engine: { port: 8 }\n");
+
+  assert.deepEqual(there.ports(), [1]);
+});
+
+Deno.test("watchConfig() applies the text from before a change that the engine made", async () => {
   await using there = await setup();
-  const { path, clock, applied } = there;
-  const load = (path: string) => parseConfig(Deno.readTextFileSync(path), path, [], {});
-  const silent = () => {};
-  const log = { debug: silent, info: silent, warn: silent, error: silent };
-  const apply = keepIn(applied);
-  const current = parseConfig("engine: { port: 8 }\n", path, [], {});
+  const before = "engine: { port: 1 }\n";
+  await there.write("engine: { port: 2 }\n");
+  there.putInForce("engine: { port: 2 }\n");
 
-  await using watch = watchConfig({ path, clock, log, load, apply, current });
-  await watch.idle();
+  await there.write(before); // Before the watch has read the engine's own text.
+  there.watch.check();
+  await there.watch.idle();
 
-  assert.deepEqual(applied.map(({ engine }) => engine.port), [1]);
+  assert.deepEqual(there.ports(), [1]);
+});
+
+Deno.test("watchConfig() finds an edit that came while another one was applied", async () => {
+  await using there = await setup();
+  there.during.change = async () => {
+    there.during.change = () => Promise.resolve();
+    await there.write("engine: { port: 3 }\n");
+  };
+
+  await there.write("engine: { port: 2 }\n");
+  await there.later();
+
+  assert.deepEqual(there.ports(), [2, 3]);
+});
+
+Deno.test("watchConfig() finds an edit that no notice tells of", async () => {
+  await using there = await setup();
+  const { directory, path } = there;
+  // As a mounted volume changes: the folder behind a link is another one.
+  for (const port of [2, 3]) {
+    await Deno.mkdir(`${directory}/${port}`);
+    await Deno.writeTextFile(`${directory}/${port}/config.yaml`, `engine: { port: ${port} }\n`);
+  }
+  await Deno.symlink(`${directory}/2`, `${directory}/data`);
+  await Deno.remove(path);
+  await Deno.symlink("data/config.yaml", path);
+  await there.later();
+
+  await Deno.symlink(`${directory}/3`, `${directory}/other`);
+  await Deno.rename(`${directory}/other`, `${directory}/data`);
+  await there.later();
+
+  assert.deepEqual(there.ports(), [2, 3]);
+});
+
+Deno.test("watchConfig() tells two texts apart that have one date and size", async () => {
+  await using there = await setup();
+  const date = new Date(2026, 0, 1);
+
+  for (const port of [2, 3, 2]) {
+    await there.write(`engine: { port: ${port} }\n`);
+    await Deno.utime(there.path, date, date);
+    await there.later();
+  }
+
+  assert.deepEqual(there.ports(), [2, 3, 2]);
+});
+
+Deno.test("watchConfig() does not wait for the end of edits that never end", async () => {
+  await using there = await setup();
+  const { clock, write, watch, ports } = there;
+  await until(async () => {
+    await write(`engine: { port: ${2 + (clock.now() / 100) % 9} }\n`);
+    clock.tick(100); // Less than the quiet moment.
+    await watch.idle();
+    return ports().length > 0;
+  });
+
+  assert.ok(clock.now() <= 2_000);
+});
+
+Deno.test("watchConfig() reports a file that is too large once", async () => {
+  await using there = await setup();
+  await there.write("#".repeat(300_000));
+  await there.later();
+  await there.later();
+
+  assert.equal(there.lines.length, 2, there.lines.join("\n"));
+  assert.match(there.lines[1]!, /expected at most 262144 bytes, received 300000/);
 });
 
 Deno.test("configDifference() names what was added, removed and changed, by name", () => {
@@ -184,6 +247,7 @@ Deno.test("configDifference() names what was added, removed and changed, by name
     const { engine, log } = parseConfig("log: {}\n", "/p/config.yaml", [], {});
     return {
       path: "/p/config.yaml",
+      text: "",
       directory: "/p",
       dataDirectory: "/p/.engine",
       values: [],

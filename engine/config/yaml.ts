@@ -12,7 +12,13 @@ import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
 /** Values in one YAML file; those behind an alias count each time. */
-const YAML_VALUES_MAX = 100_000;
+const YAML_VALUES_MAX = 20_000;
+/** Characters of all values of one file; those behind an alias count each time. */
+const YAML_CHARS_MAX = 1024 * 1024;
+/** Levels of lists and mappings, an alias included. */
+const YAML_DEPTH_MAX = 64;
+/** Characters of a value that a problem quotes. */
+const QUOTE_CHARS_MAX = 100;
 
 /** A YAML text as values with their lines. Paths are such as `workers[1].config.port`. */
 export interface YamlText {
@@ -97,6 +103,9 @@ class YamlReader implements YamlText {
   readonly #anchors = new Map<string, Node>();
   readonly #anchored = new Set<Node>();
   #count = 0;
+  #chars = 0;
+  #depth = 0;
+  #isTooDeep = false;
 
   constructor(
     file: string,
@@ -130,6 +139,8 @@ class YamlReader implements YamlText {
   syntax(code: string, message: string, line: number | undefined): void {
     const text = code === "TAB_AS_INDENT"
       ? problemText(this.file, "spaces for indentation", "a tab", line)
+      : /call stack/.test(message) // The library's parser is recursive.
+      ? problemText(this.file, `at most ${YAML_DEPTH_MAX} levels`, "more", line)
       : problemText(this.file, "valid YAML", `something else: ${plainMessage(message)}`, line);
     if (!this.problems.includes(text)) this.problems.push(text);
   }
@@ -142,6 +153,18 @@ class YamlReader implements YamlText {
       }
       return null;
     }
+    if (this.#depth >= YAML_DEPTH_MAX) {
+      if (!this.#isTooDeep) this.#problem(this.file, `at most ${YAML_DEPTH_MAX} levels`, "more");
+      this.#isTooDeep = true;
+      return null;
+    }
+    this.#depth++;
+    const value = this.#readAny(node, path);
+    this.#depth--;
+    return value;
+  }
+
+  #readAny(node: Node, path: string): Json {
     this.#noteLine(path, this.#lineAt(node));
     this.#noteAnchor(node);
     if (yaml.isMap(node)) return this.#map(node, path);
@@ -203,13 +226,27 @@ class YamlReader implements YamlText {
 
   #scalar(node: Scalar, path: string): Json {
     const { value } = node;
-    if (typeof value === "string") return this.#text(value, node.type === yaml.Scalar.PLAIN, path);
+    if (typeof value === "string") {
+      const text = this.#text(value, node.type === yaml.Scalar.PLAIN, path);
+      return this.#hasRoom(String(text).length) ? text : null;
+    }
     this.#textByPath.set(path, node.source ?? String(value));
     if (typeof value === "number" && !Number.isFinite(value)) {
       this.#problem(path, "a number that JSON can hold", String(node.source));
       return null;
     }
     return value as Json;
+  }
+
+  /** Counts characters; one text may stand in thousands of places. */
+  #hasRoom(chars: number): boolean {
+    const before = this.#chars;
+    this.#chars += chars;
+    if (this.#chars <= YAML_CHARS_MAX) return true;
+    if (before <= YAML_CHARS_MAX) {
+      this.#problem(this.file, `values of at most ${YAML_CHARS_MAX} characters`, "more");
+    }
+    return false;
   }
 
   #text(text: string, isPlain: boolean, path: string): Json {
@@ -229,7 +266,8 @@ class YamlReader implements YamlText {
   #variable(found: string, inner: string, path: string): string {
     const parts = /^([A-Za-z_]\w*)(?::(.*))?$/s.exec(inner);
     if (!parts) {
-      this.#problem(path, "${NAME} or ${NAME:default}", JSON.stringify(found));
+      const quote = JSON.stringify(found.slice(0, QUOTE_CHARS_MAX));
+      this.#problem(path, "${NAME} or ${NAME:default}", quote);
       return "";
     }
     const [, name, otherwise] = parts;

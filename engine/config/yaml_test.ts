@@ -114,8 +114,29 @@ Deno.test("readYaml() follows aliases, but not for ever", () => {
   assert.match(readYaml("f", "a: &x\n  b: *x\n").problems[0]!, /^a\.b\.b: expected an anchor/);
   assert.match(readYaml("f", "a: *nope\n").problems[0]!, /received \*nope \(line 1\)$/);
   assert.deepEqual(readYaml("f", bomb.join("\n")).problems, [
-    "f: expected at most 100000 values, received more (line 1)",
+    "f: expected at most 20000 values, received more (line 1)",
   ]);
+});
+
+Deno.test("readYaml() bounds the characters that aliases repeat, and what a problem quotes", () => {
+  const long = `a: &a ${"x".repeat(100_000)}\nb: [${"*a,".repeat(1_000)}]\n`;
+
+  assert.deepEqual(readYaml("f", long).problems, [
+    "f: expected values of at most 1048576 characters, received more (line 1)",
+  ]);
+  const [problem] = readYaml("f", `a: "${"${X:".repeat(10_000)}"`, () => "").problems;
+  assert.ok(problem!.length < 200, problem);
+});
+
+Deno.test("readYaml() reads 64 levels and refuses more, however they are written", () => {
+  const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+  const deep = ["f: expected at most 64 levels, received more (line 1)"];
+
+  assert.deepEqual(readYaml("f", nested(64)).problems, []);
+  assert.deepEqual(readYaml("f", nested(65)).problems, deep);
+  for (const text of [nested(16_000), "[".repeat(32_000), "{a: ".repeat(8_000)]) {
+    assert.deepEqual(readYaml("f", text).problems.slice(0, 1), deep, text.slice(0, 9));
+  }
 });
 
 Deno.test("readYaml() keeps a key named __proto__ as a plain member", () => {

@@ -7,7 +7,6 @@
  *
  * @module
  */
-import { parseMessage, readWorkerMessage } from "../../sdk/typescript/wire/codec.ts";
 import {
   type CancelInvocation,
   DEFAULT_NAMESPACE,
@@ -36,10 +35,12 @@ import {
   type CallRemainder,
   callRemainder,
   jsonText,
+  type ResultRemainder,
   resultRemainder,
   valueRemainder,
 } from "./wire/frame_parts.ts";
-import { fieldText } from "./wire/json_scan.ts";
+import { type ParsedFrame, parseFrame, type RawFields, rawFields } from "./wire/parsed_frame.ts";
+import { JSON_PARTS_MAX, parsingProblem } from "./wire/members.ts";
 
 /** Settings of the router, which may change at run time; PROTOCOL 12 has the defaults. */
 export interface RouterSettings extends PlacementSettings {
@@ -60,6 +61,9 @@ export interface CallsOptions {
   /** Returns a new random UUID. */
   newId(): string;
 }
+
+/** Where the payload of a call or the value of a result is. */
+type PayloadPlace = Pick<ResultRemainder, "memory" | "dataStart" | "end">;
 
 /** Starts, parks and ends calls. */
 export class Calls {
@@ -108,17 +112,25 @@ export class Calls {
     this.#placement.applySettings(settings);
   }
 
-  /** Rejects new calls, except those that a running call makes. */
+  /** Rejects new calls, except those of built-in workers and those that a running call makes. */
   drain(): void {
     this.#isDraining = true;
   }
 
-  /** Drops parked calls and cancels all timers, after all connections were closed. */
-  stop(): void {
-    const error = failure("function_not_found", "The engine stopped before the call could start");
-    for (const { invocation } of this.#parked.all()) {
-      this.#running.drop(invocation, error, "the engine stopped");
+  /** Ends all open calls, parked ones included, with `invocation_stopped`. */
+  stopAll(reason: string): void {
+    for (const invocation of this.#running.all()) {
+      // The end of one call may end others.
+      if (!invocation.isOpen) continue;
+      const { callee } = invocation;
+      const id = this.#running.textOf(invocation);
+      this.#running.fail(invocation, stopped(reason), "the engine stopped");
+      callee?.sendCancel(id, "engine_stopping");
     }
+  }
+
+  /** Cancels all timers, after all connections were closed. */
+  stop(): void {
     this.#running.stop();
     this.#backPressure.stop();
   }
@@ -135,29 +147,34 @@ export class Calls {
       const { view, idStart, idEnd } = envelope;
       const invocation = this.#running.find(view, idStart, idEnd);
       // Otherwise the result is late, or comes from another worker: ignored.
-      if (invocation?.callee === peer) this.#running.settle(invocation, envelope);
+      if (invocation?.callee === peer) this.#settle(invocation, envelope);
       return true;
     }
     if (this.#isDraining || this.#running.findOfCaller(peer, envelope)) return false;
     const replica = this.#placement.find(peer, envelope);
-    if (replica) this.#start(peer, replica, envelope, envelope.timeout_ms, envelope);
-    return replica !== undefined;
+    if (!replica) return false;
+    const problem = replica.peer.isBuiltin ? payloadProblem(envelope) : undefined;
+    if (problem) this.#refusePayload(peer, envelope, problem);
+    else this.#start(peer, replica, envelope, envelope.timeout_ms, envelope);
+    return true;
   }
 
-  /** Starts, parks or rejects a call. `envelope` is the one of `text`, if it has one. */
-  invoke(caller: Peer, call: InvokeFunction, text: string, envelope?: Envelope): void {
+  /** Starts, parks or rejects a call. `envelope` is the one of `frame`, if it has one. */
+  invoke(caller: Peer, call: InvokeFunction, frame: ParsedFrame, envelope?: Envelope): void {
     if (this.rejectsDuplicateId(caller, call)) return;
-    if (this.#isDraining && caller.inflightCalls === 0) {
+    // Built-in workers refuse new work themselves; what they still call for began before.
+    if (this.#isDraining && caller.inflightCalls === 0 && !caller.isBuiltin) {
       const message = "The engine is stopping and takes no new calls";
-      return this.#errorReplies.refuse(caller, call, failure("overloaded", message), text);
+      return this.#errorReplies.refuse(caller, call, failure("overloaded", message), frame);
     }
     if (call.action?.type === "enqueue") {
-      return this.#enqueue(caller, call, call.action.queue, text);
+      return this.#enqueue(caller, call, call.action.queue, frame);
     }
-    const remainder = envelope?.kind === "call" ? envelope : callRemainder(call, text);
-    const chosen = this.#placement.choose(caller, call, remainder.end - remainder.idEnd);
-    if (!chosen) return this.#park(caller, call, text, remainder);
-    if ("code" in chosen) return this.#errorReplies.refuse(caller, call, chosen, text);
+    const remainder = envelope?.kind === "call" ? envelope : callRemainder(call, frame);
+    const bytes = remainder.end - remainder.idEnd;
+    const chosen = this.#placement.choose(caller, call, bytes, frame.payload);
+    if (!chosen) return this.#park(caller, call, frame, remainder);
+    if ("code" in chosen) return this.#errorReplies.refuse(caller, call, chosen, frame);
     this.#start(caller, chosen, callerIdIn(call), call.timeout_ms, remainder);
   }
 
@@ -191,11 +208,11 @@ export class Calls {
   }
 
   /** Handles a parsed result. */
-  settle(from: Peer, result: InvocationResult, text: string): void {
+  settle(from: Peer, result: InvocationResult, frame: RawFields): void {
     const invocation = this.#running.findText(result.invocation_id);
     if (invocation?.callee !== from) return;
-    const remainder = resultRemainder(result, text);
-    if (result.error === undefined) this.#running.settle(invocation, remainder);
+    const remainder = resultRemainder(result, frame);
+    if (result.error === undefined) this.#settle(invocation, remainder);
     else this.#running.settleError(invocation, remainder, result.error);
   }
 
@@ -203,19 +220,20 @@ export class Calls {
   settleMalformed(from: Peer, invocation_id: string, reason: string): void {
     const invocation = this.#running.findText(invocation_id);
     if (invocation?.callee !== from) return;
-    const message =
-      `The result of the worker that ran ${invocation.function_id} is malformed: ${reason}`;
-    this.#running.fail(invocation, failure("bad_message", message), null);
+    this.#failMalformed(invocation, reason);
   }
 
   /** Forwards progress to the caller, if it announced the capability. */
-  progress(from: Peer, { invocation_id }: InvocationProgress, text: string): void {
+  progress(from: Peer, { invocation_id }: InvocationProgress, frame: ParsedFrame): void {
     const invocation = this.#running.findText(invocation_id);
     if (invocation?.callee !== from || !invocation.caller?.wantsProgress) return;
+    const { payload } = frame;
+    // A built-in caller would have to parse it.
+    if (invocation.caller.isBuiltin && payload && payload.parts > JSON_PARTS_MAX) return;
     const { caller, callerId, callerIdBytes } = invocation;
     const id = textOf(callerId, 0, callerIdBytes);
     const prefix = `{"type":"invocationprogress","invocation_id":"${id}"`;
-    caller.replyText(`${prefix},"data":${fieldText(text, "data")}}`);
+    caller.replyText(`${prefix},"data":${frame.field("data")}}`);
   }
 
   /** Handles the caller's cancellation. */
@@ -230,11 +248,13 @@ export class Calls {
 
   /**
    * A worker disconnected: ends the calls that it executed and cancels those that it waited for.
+   * The reason of its disconnect is in the details of the errors.
    */
-  removePeer(peer: Peer): void {
+  removePeer(peer: Peer, reason: string): void {
     this.#backPressure.disconnected(peer);
+    const error = stopped(reason);
     for (let first = peer.firstCall; first; first = peer.firstCall) {
-      this.#running.fail(first, STOPPED, "the worker left");
+      this.#running.fail(first, error, "the worker left");
     }
     for (const invocation of this.#running.ofCaller(peer)) {
       const { callee } = invocation;
@@ -245,8 +265,8 @@ export class Calls {
   }
 
   /** Opens a call that the engine executes itself; returns its id for {@linkcode complete}. */
-  begin(caller: Peer, call: InvokeFunction, invocation_id: string, text: string): string {
-    const remainder = callRemainder(call, text);
+  begin(caller: Peer, call: InvokeFunction, invocation_id: string, frame: RawFields): string {
+    const remainder = callRemainder(call, frame);
     const invocation = this.#open(caller, call, callerIdOf(jsonText(invocation_id)), remainder);
     this.#observer.sent(invocation, this.#engine, invocation.since, undefined);
     return this.#running.textOf(invocation);
@@ -259,6 +279,35 @@ export class Calls {
     if ("error" in outcome) this.#running.fail(invocation, outcome.error, null);
     else this.#running.settle(invocation, valueRemainder(invocation.function_id, outcome.result));
     return true;
+  }
+
+  /** Ends a call with a value; built-in callers get none that is too costly to be parsed. */
+  #settle(invocation: Invocation, remainder: ResultRemainder): void {
+    if (invocation.caller?.isBuiltin) {
+      const problem = payloadProblem(remainder);
+      if (problem) return this.#failMalformed(invocation, `the value ${problem}`);
+    }
+    this.#running.settle(invocation, remainder);
+  }
+
+  /** Rejects a call whose payload is too costly for the built-in worker that would get it. */
+  #refusePayload(
+    caller: Peer,
+    { memory, idStart, idEnd, functionStart, functionEnd }: Envelope,
+    problem: string,
+  ): void {
+    const [id, function_id] = [
+      textOf(memory, idStart, idEnd),
+      textOf(memory, functionStart, functionEnd),
+    ];
+    const error = failure("invalid_payload", `Payload of ${function_id} ${problem}`);
+    this.#errorReplies.replyUnread(caller, id, function_id, error);
+  }
+
+  #failMalformed(invocation: Invocation, reason: string): void {
+    const message =
+      `The result of the worker that ran ${invocation.function_id} is malformed: ${reason}`;
+    this.#running.fail(invocation, failure("bad_message", message), null);
   }
 
   #start(
@@ -292,16 +341,17 @@ export class Calls {
    * Routes an enqueue to the worker that provides queues: PROTOCOL 3.10. Its result, a receipt or
    * an error such as an unknown queue, is that of the caller's call.
    */
-  #enqueue(caller: Peer, call: InvokeFunction, queue: string, text: string): void {
-    const { request, remainder } = enqueueRequest(call, queue, this.#newId(), text);
-    const chosen = this.#placement.choose(caller, request, remainder.end - remainder.idEnd);
+  #enqueue(caller: Peer, call: InvokeFunction, queue: string, frame: ParsedFrame): void {
+    const { request, remainder } = enqueueRequest(call, queue, this.#newId(), frame);
+    const bytes = remainder.end - remainder.idEnd;
+    const chosen = this.#placement.choose(caller, request, bytes, frame.payload);
     if (!chosen) {
       const message = `Queue '${queue}' not found`;
-      return this.#errorReplies.refuse(caller, call, failure("enqueue_error", message), text);
+      return this.#errorReplies.refuse(caller, call, failure("enqueue_error", message), frame);
     }
-    if ("code" in chosen) return this.#errorReplies.refuse(caller, call, chosen, text);
-    const error = this.#placement.checkPayload(caller, call);
-    if (error) return this.#errorReplies.refuse(caller, call, error, text);
+    if ("code" in chosen) return this.#errorReplies.refuse(caller, call, chosen, frame);
+    const error = this.#placement.checkPayload(caller, call, frame.payload);
+    if (error) return this.#errorReplies.refuse(caller, call, error, frame);
     this.#start(caller, chosen, callerIdIn(request), call.timeout_ms, remainder);
   }
 
@@ -321,28 +371,31 @@ export class Calls {
   }
 
   /** Parks a call that no worker can execute now, if a handover expects its function. */
-  #park(caller: Peer, call: InvokeFunction, text: string, remainder: CallRemainder): void {
+  #park(caller: Peer, call: InvokeFunction, frame: ParsedFrame, remainder: CallRemainder): void {
     if (!this.#parked.isExpected(call)) {
-      return this.#errorReplies.functionNotFound(caller, call, text);
+      return this.#errorReplies.functionNotFound(caller, call, frame);
     }
-    if (!this.#parked.hasRoom(text.length)) {
+    const { range } = frame;
+    if (!this.#parked.takeRoom(range.end - range.start)) {
       const message = `Function ${call.function_id} is overloaded: ${TOO_MANY_WAIT}`;
-      return this.#errorReplies.refuse(caller, call, failure("overloaded", message), text);
+      return this.#errorReplies.refuse(caller, call, failure("overloaded", message), frame);
     }
     const invocation = this.#open(caller, call, callerIdIn(call), remainder, CALL_PARK_MS);
-    this.#parked.add({ caller, call, text, invocation });
+    this.#parked.add({ caller, call, frame: frame.copy(), invocation });
   }
 
   /** Starts a parked call, unless no worker can execute it any more. */
-  #resume({ caller, text, invocation }: ParkedCall): void {
+  #resume({ caller, frame: bytes, invocation }: ParkedCall): void {
     const now = this.#clock.now();
     const left = invocation.since + invocation.timeout_ms - now;
     if (left <= 0) return this.#timedOut(invocation);
-    const call = readWorkerMessage(parseMessage(text)) as InvokeFunction;
+    const frame = parseFrame(bytes, 0, bytes.length) as ParsedFrame;
+    const call = frame.message as InvokeFunction;
     // PROTOCOL 3.3: the callee receives the remaining time.
     if (call.timeout_ms !== undefined) call.timeout_ms = Math.ceil(left);
-    const remainder = callRemainder(call, text);
-    const chosen = this.#placement.choose(caller, call, remainder.end - remainder.idEnd);
+    const remainder = callRemainder(call, frame);
+    const bytesLeft = remainder.end - remainder.idEnd;
+    const chosen = this.#placement.choose(caller, call, bytesLeft, frame.payload);
     if (!chosen) return;
     if ("code" in chosen) return this.#refuse(caller, call, invocation, chosen);
     this.#running.assign(invocation, chosen.peer, remainder, left);
@@ -373,6 +426,7 @@ export class Calls {
     const message = `Invocation of ${function_id} timed out after ${timeout_ms} ms`;
     this.#running.fail(invocation, failure("timeout", message), "its timeout passed");
     callee?.sendCancel(id, "timeout");
+    callee?.probe(this.#clock.now());
   }
 }
 
@@ -381,19 +435,28 @@ function enqueueRequest(
   call: InvokeFunction,
   queue: string,
   messageReceiptId: string,
-  text: string,
+  raw: RawFields,
 ): { request: InvokeFunction; remainder: CallRemainder } {
   const { action: _action, data: _data, metadata: _metadata, namespace, ...rest } = call;
   const request: InvokeFunction = { ...rest, function_id: ENQUEUE_FUNCTION_ID };
   const { function_id, traceparent, baggage } = call;
   const fields = { queue, function_id, namespace, messageReceiptId, traceparent, baggage };
-  const data = fieldText(text, "data");
+  const data = raw.field("data");
   const last = data === undefined ? "" : `,"data":${data}`;
   const frame = `{"data":${JSON.stringify(fields).slice(0, -1)}${last}}}`;
-  return { request, remainder: callRemainder(request, frame) };
+  return { request, remainder: callRemainder(request, rawFields(frame)) };
 }
 
-const STOPPED = failure("invocation_stopped", "Invocation stopped");
+/** Why the payload of a frame is too costly for a built-in worker, which parses it. */
+function payloadProblem({ memory, dataStart, end }: PayloadPlace): string | undefined {
+  return dataStart < 0 ? undefined : parsingProblem(memory, dataStart, end - 1);
+}
+
+/** The error of a call whose worker, or whose engine, ended. */
+function stopped(reason: string): ErrorBody {
+  return failure("invocation_stopped", "Invocation stopped", { reason });
+}
+
 const CANCELLED = failure("cancelled", "Invocation cancelled");
 const CALLER_LEFT = failure("cancelled", "The caller left before the result came");
 const TOO_MANY_WAIT = "too many calls wait for workers that are being restarted";

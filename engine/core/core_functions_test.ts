@@ -75,6 +75,7 @@ Deno.test("an announcement is stored, effective at once, and answered if it has 
     isolation: null,
     launch_id: null,
     status: "connected",
+    suspect: false,
     announced: true,
     builtin: false,
     operator: false,
@@ -256,7 +257,7 @@ Deno.test("a trigger that cannot be stored fails at once, and leaves nothing beh
 
   call(peer, "i1", { function_id: REGISTER, data: { ...TRIGGER, config } });
 
-  assert.deepEqual(results(peer), { i1: "serialization_error" });
+  assert.deepEqual(results(peer), { i1: "invalid_payload" });
   assert.deepEqual(router.directory.triggers(), []);
   assert.equal(router.runningCalls, 0);
   clock.tick(PROVIDER_ANSWER_MS);

@@ -21,7 +21,7 @@ import type { FunctionTable } from "./function_table.ts";
 import { RateWindow } from "./guards.ts";
 import type { Peer } from "./peer.ts";
 import { jsonText, RESULT_PREFIX } from "./wire/frame_parts.ts";
-import { fieldText } from "./wire/json_scan.ts";
+import type { RawFields } from "./wire/parsed_frame.ts";
 
 /** Functions compared in one search for similar ids. */
 export const SIMILAR_SCAN_MAX = 2_000;
@@ -57,10 +57,10 @@ export class ErrorReplies {
     this.#report = report;
   }
 
-  /** Rejects a call that was not opened; `text` is its frame. */
-  refuse(caller: Peer, call: InvokeFunction, error: ErrorBody, text: string): void {
+  /** Rejects a call that was not opened; `frame` is where it came from. */
+  refuse(caller: Peer, call: InvokeFunction, error: ErrorBody, frame: RawFields): void {
     this.#countExisting(call);
-    this.#observer.refused(unopenedCallOf(caller, call, text), error);
+    this.#observer.refused(unopenedCallOf(caller, call, frame), error);
     this.reply(caller, call, error);
   }
 
@@ -85,8 +85,8 @@ export class ErrorReplies {
   }
 
   /** Rejects a call of an unknown function. */
-  functionNotFound(caller: Peer, call: InvokeFunction, text: string): void {
-    this.refuse(caller, call, this.functionNotFoundError(call), text);
+  functionNotFound(caller: Peer, call: InvokeFunction, frame: RawFields): void {
+    this.refuse(caller, call, this.functionNotFoundError(call), frame);
   }
 
   /** The error for a call of an unknown function. */
@@ -182,8 +182,12 @@ function distanceOf(a: string, b: string, farthest: number): number {
   return row[to.length]!;
 }
 
-/** A call that was never opened, for the observer; without `text` its payload is unknown. */
-export function unopenedCallOf(caller: Peer, call: InvokeFunction, text?: string): UnopenedCall {
+/** A call that was never opened, for the observer; without `frame` its payload is unknown. */
+export function unopenedCallOf(
+  caller: Peer,
+  call: InvokeFunction,
+  frame?: RawFields,
+): UnopenedCall {
   const { function_id, namespace = DEFAULT_NAMESPACE, traceparent, baggage, timeout_ms = 0 } = call;
   return {
     function_id,
@@ -193,6 +197,6 @@ export function unopenedCallOf(caller: Peer, call: InvokeFunction, text?: string
     traceparent,
     baggage,
     timeout_ms,
-    request: () => text === undefined ? undefined : fieldText(text, "data"),
+    request: () => frame?.field("data"),
   };
 }

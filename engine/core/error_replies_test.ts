@@ -17,6 +17,7 @@ import {
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { CallRecorder } from "../telemetry/call_recorder.ts";
 import { SIMILAR_SCAN_MAX, similarIds, unopenedCallOf } from "./error_replies.ts";
+import { rawFields } from "./wire/parsed_frame.ts";
 import { Peer } from "./peer.ts";
 
 const FORMAT = { type: "object", required: ["a"] };
@@ -216,7 +217,7 @@ Deno.test("unopenedCallOf() has the fields of the frame, and its payload as it w
   const { request, ...call } = unopenedCallOf(
     caller,
     { type: "invokefunction", ...said, ...trace },
-    text,
+    rawFields(text),
   );
 
   assert.deepEqual(call, {

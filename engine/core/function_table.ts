@@ -12,18 +12,26 @@ import {
   type RegisterFunction,
 } from "../../sdk/typescript/wire/protocol.ts";
 import type { ObservedFunction } from "../ports/call_observer.ts";
+import { SEND_AHEAD_BYTES } from "../ports/connection.ts";
+import { type MemoryBudget, UNLIMITED_MEMORY } from "../ports/memory.ts";
 import type { SchemaCheck } from "../ports/schemas.ts";
 import type { Peer } from "./peer.ts";
+import { type Holding, NO_HOLDING, Registrations } from "./registrations.ts";
+import { bytesOf, hashOf, viewOf } from "./wire/bytes.ts";
 import { BytesIndex } from "./wire/bytes_index.ts";
 
 /** Functions that one worker may register. */
 export const FUNCTIONS_PER_WORKER_MAX = 10_000;
+
+/** A call up to this size fits into what each connection has for itself. */
+const SMALL_CALL_BYTES = 64 * 1024;
 
 /** One live registration of a function. */
 export interface Replica {
   readonly entry: FunctionEntry;
   readonly peer: Peer;
   readonly registration: RegisterFunction;
+  readonly holding: Holding;
   /** Check of its `request_format`; `undefined` before the first use, `null` when it has none. */
   check: SchemaCheck | null | undefined;
 }
@@ -33,7 +41,10 @@ export interface FunctionEntry {
   readonly namespace: string;
   readonly id: string;
   readonly replicas: Replica[];
-  /** Replicas that may get calls; `replicas` itself unless one of their workers is draining. */
+  /**
+   * Replicas that may get calls; `replicas` itself unless one of their workers is draining or
+   * suspect.
+   */
   ready: readonly Replica[];
   /** Index in `ready` where the search for the next replica starts. */
   cursor: number;
@@ -66,16 +77,54 @@ export class FunctionTable {
   /** Functions of the default namespace. */
   readonly #byBytes = new BytesIndex<FunctionEntry>();
   readonly #byPeer = new Map<Peer, Map<FunctionEntry, Replica>>();
+  readonly #registrations: Registrations;
+  readonly #memory: MemoryBudget;
   #version = 0;
+  /** Sums of two hashes of all ids. */
+  readonly #sums = [0, 0];
+  #count = 0;
+  /** As of the last {@linkcode FunctionTable.sorted}. */
+  #sorted: FunctionEntry[] = [];
+  /** Opened since then. */
+  #added: FunctionEntry[] = [];
+  #sortedVersion = 0;
+
+  /** `memory`: that of the process, which holds what a callee has not read yet. */
+  constructor(
+    registrations: Registrations = new Registrations(),
+    memory: MemoryBudget = UNLIMITED_MEMORY,
+  ) {
+    this.#registrations = registrations;
+    this.#memory = memory;
+  }
 
   /** Changes with the set of ids. */
   get version(): number {
     return this.#version;
   }
 
+  /** Equal for equal sets of ids, whatever happened in between. */
+  get mark(): string {
+    return `${this.#count} ${this.#sums.join(" ")}`;
+  }
+
   /** All functions. */
   *entries(): Generator<FunctionEntry> {
     for (const entries of this.#entries.values()) yield* entries.values();
+  }
+
+  /**
+   * All functions by id, then namespace. Sorted when the set of ids has changed, which is fast
+   * where most were sorted already.
+   */
+  sorted(): readonly FunctionEntry[] {
+    if (this.#sortedVersion === this.#version) return this.#sorted;
+    const isOpen = ({ replicas }: FunctionEntry): boolean => replicas.length > 0;
+    this.#added = this.#added.filter(isOpen).sort(compareEntries);
+    this.#sorted = [...this.#sorted.filter(isOpen), ...this.#added].sort(compareEntries);
+    this.#added = [];
+    this.#sortedVersion = this.#version;
+    return this.#sorted;
   }
 
   /** Ids in a namespace that may be suggested for a mistyped one. */
@@ -106,21 +155,33 @@ export class FunctionTable {
     return this.#byBytes.find(view, start, end);
   }
 
-  /** Adds a replica; a repeated registration replaces the worker's earlier one. */
-  add(peer: Peer, registration: RegisterFunction): Added {
+  /** What a worker's registration of a function takes; `undefined` when it has none. */
+  holdingOf(peer: Peer, function_id: string, namespace?: string): Holding | undefined {
+    const entry = this.find(function_id, namespace);
+    return entry && this.#byPeer.get(peer)?.get(entry)?.holding;
+  }
+
+  /**
+   * Adds a replica; a repeated registration replaces the worker's earlier one. What it takes is
+   * released with it, at once if it is not added.
+   */
+  add(peer: Peer, registration: RegisterFunction, holding: Holding = NO_HOLDING): Added {
     const { id, namespace = DEFAULT_NAMESPACE } = registration;
     const known = this.find(id, namespace);
     // A function of a built-in worker has no other replicas, so the first one decides.
     const isBuiltin = known?.replicas[0]?.peer.isBuiltin ?? false;
-    if (isBuiltin && !peer.isBuiltin) return { isReserved: true, isNew: false, displaced: [] };
+    if (isBuiltin && !peer.isBuiltin) {
+      this.#registrations.release(peer, holding);
+      return { isReserved: true, isNew: false, displaced: [] };
+    }
     const out = known && !isBuiltin && peer.isBuiltin ? known.replicas.map(({ peer }) => peer) : [];
     const entry = known ?? this.#open(namespace, id);
     for (const other of out) this.#drop(entry, other);
     this.#drop(entry, peer);
     const check = isEnforced(peer, registration) ? undefined : null;
-    const replica: Replica = { entry, peer, registration, check };
+    const replica: Replica = { entry, peer, registration, holding, check };
     entry.replicas.push(replica);
-    if (entry.ready !== entry.replicas || peer.isDraining) refreshReady(entry);
+    if (entry.ready !== entry.replicas || !isPreferred(replica)) refreshReady(entry);
     if (check === undefined) entry.enforcedFormats++;
     const registered = this.#byPeer.get(peer);
     if (registered) registered.set(entry, replica);
@@ -142,6 +203,19 @@ export class FunctionTable {
   /** Marks a worker as draining; its replicas get no more calls. */
   drain(peer: Peer): void {
     peer.isDraining = true;
+    this.#refreshReady(peer);
+  }
+
+  /**
+   * Marks a worker that may be frozen; its replicas get calls only of functions that no other
+   * worker offers.
+   */
+  suspect(peer: Peer, isSuspect: boolean): void {
+    peer.isSuspect = isSuspect;
+    this.#refreshReady(peer);
+  }
+
+  #refreshReady(peer: Peer): void {
     for (const entry of this.entriesOf(peer)) {
       entry.cursor = 0;
       refreshReady(entry);
@@ -166,14 +240,14 @@ export class FunctionTable {
   pick(entry: FunctionEntry, bytes: number, bounds: LoadBounds): Replica | undefined {
     const { ready } = entry;
     const { length } = ready;
-    if (length === 1) return hasRoom(ready[0]!.peer, bytes, bounds) ? ready[0] : undefined;
+    if (length === 1) return this.#hasRoom(ready[0]!.peer, bytes, bounds) ? ready[0] : undefined;
     let best: Replica | undefined;
     let bestAt = 0;
     for (let i = 0; i < length; i++) {
       const at = (entry.cursor + i) % length;
       const replica = ready[at]!;
       if (best && replica.peer.inflightCalls >= best.peer.inflightCalls) continue;
-      if (!hasRoom(replica.peer, bytes, bounds)) continue;
+      if (!this.#hasRoom(replica.peer, bytes, bounds)) continue;
       best = replica;
       bestAt = at;
     }
@@ -193,7 +267,17 @@ export class FunctionTable {
   ): Replica | undefined {
     if (!peer.isDraining || peer.inflightCalls === 0 || entry.ready.length > 0) return undefined;
     const registered = this.#byPeer.get(peer)?.get(entry);
-    return registered && hasRoom(peer, bytes, bounds) ? registered : undefined;
+    return registered && this.#hasRoom(peer, bytes, bounds) ? registered : undefined;
+  }
+
+  /**
+   * A frame that the callee's connection could not queue would end it, so such a call is refused.
+   * A small frame for a connection that is not behind is never counted.
+   */
+  #hasRoom(peer: Peer, bytes: number, bounds: LoadBounds): boolean {
+    if (!hasRoom(peer, bytes, bounds)) return false;
+    const isCounted = bytes > SMALL_CALL_BYTES || peer.connection.queuedBytes > SEND_AHEAD_BYTES;
+    return !isCounted || this.#memory.usedBytes + bytes <= this.#memory.limitBytes;
   }
 
   #open(namespace: string, id: string): FunctionEntry {
@@ -211,7 +295,8 @@ export class FunctionTable {
     if (entries) entries.set(id, entry);
     else this.#entries.set(namespace, new Map([[id, entry]]));
     if (namespace === DEFAULT_NAMESPACE) this.#byBytes.add(entry);
-    this.#version++;
+    this.#idsChanged(entry, 1);
+    this.#added.push(entry);
     return entry;
   }
 
@@ -221,6 +306,7 @@ export class FunctionTable {
     const replica = registered?.get(entry);
     if (!registered || !replica) return false;
     registered.delete(entry);
+    this.#registrations.release(peer, replica.holding);
     if (registered.size === 0) this.#byPeer.delete(peer);
     const place = entry.ready.indexOf(replica);
     if (place >= 0 && place < entry.cursor) entry.cursor--;
@@ -237,16 +323,43 @@ export class FunctionTable {
     entries.delete(id);
     if (namespace === DEFAULT_NAMESPACE) this.#byBytes.remove(entry);
     if (entries.size === 0) this.#entries.delete(namespace);
-    this.#version++;
+    this.#idsChanged(entry, -1);
     return true;
+  }
+
+  /** Sums of integers of 30 bits stay exact, so what was added can be subtracted. */
+  #idsChanged({ namespace, id }: FunctionEntry, sign: 1 | -1): void {
+    this.#version++;
+    this.#count += sign;
+    const key = viewOf(bytesOf(JSON.stringify([namespace, id])));
+    const { byteLength } = key;
+    this.#sums[0]! += sign * hashOf(key, 0, byteLength);
+    this.#sums[1]! += sign * hashOf(key, 1, byteLength);
   }
 }
 
-/** Refreshes the list of replicas that may get calls. */
+/** Orders by id, then namespace, by code units. */
+export function compareEntries(
+  a: Pick<FunctionEntry, "id" | "namespace">,
+  b: Pick<FunctionEntry, "id" | "namespace">,
+): number {
+  if (a.id !== b.id) return a.id < b.id ? -1 : 1;
+  return a.namespace === b.namespace ? 0 : a.namespace < b.namespace ? -1 : 1;
+}
+
+/** Refreshes the list of replicas that may get calls: suspect ones if there are no others. */
 function refreshReady(entry: FunctionEntry): void {
   const { replicas } = entry;
-  const drains = replicas.some(({ peer }) => peer.isDraining);
-  entry.ready = drains ? replicas.filter(({ peer }) => !peer.isDraining) : replicas;
+  if (replicas.every(isPreferred)) {
+    entry.ready = replicas;
+    return;
+  }
+  const preferred = replicas.filter(isPreferred);
+  entry.ready = preferred.length > 0 ? preferred : replicas.filter(({ peer }) => !peer.isDraining);
+}
+
+function isPreferred({ peer }: Replica): boolean {
+  return !peer.isDraining && !peer.isSuspect;
 }
 
 /** Whether a worker may get one more call. An idle worker may get a call of any size. */

@@ -183,6 +183,21 @@ Deno.test("FunctionTable.version changes only with the set of ids", () => {
   assert.equal(new Set(versions).size, 3);
 });
 
+Deno.test("FunctionTable.mark is equal for equal sets of ids, whatever happened in between", () => {
+  const [one, other] = [new FunctionTable(), new FunctionTable()];
+  const [a, b] = [peer("a"), peer("b")];
+  for (const id of ["f", "g", "h"]) register(one, a, id);
+  for (const id of ["h", "x", "f", "g"]) register(other, b, id);
+  assert.notEqual(one.mark, other.mark);
+
+  other.remove(b, "x");
+  register(one, b, "g");
+
+  assert.equal(one.mark, other.mark);
+  one.removePeer(a);
+  assert.notEqual(one.mark, other.mark);
+});
+
 Deno.test("FunctionTable.visibleIds() omits internal functions", () => {
   const table = new FunctionTable();
   const worker = peer("a");

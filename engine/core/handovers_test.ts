@@ -370,6 +370,7 @@ interface Restarting extends TriggerSetup {
 
 function restarting(builtin: string | null, trigger: object = TRIGGER): Restarting {
   const engine = withTriggerType(builtin);
+  announce(engine.originator);
   engine.originator.say(trigger);
   const { worker_id } = engine.originator;
   const handover = engine.router.traffic.drain([worker_id], COMES);
@@ -410,7 +411,9 @@ for (const builtin of ["engine-watch", null]) {
   Deno.test(`a different trigger with the id of an orphaned one replaces it, for a type of ${whose}`, () => {
     const { provider, open, handover } = restarting(builtin);
 
-    open().say({ ...TRIGGER, config: { dir: "outbox" } });
+    const again = open();
+    announce(again);
+    again.say({ ...TRIGGER, config: { dir: "outbox" } });
     handover.end();
 
     assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1", "registertrigger t1"]);
@@ -642,13 +645,27 @@ Deno.test("a trigger that was registered by a call is orphaned like any other", 
 
 Deno.test("an equal trigger with the id of a connected worker's trigger replaces it as usual", () => {
   const { provider, originator, open, router } = withTriggerType();
+  announce(originator);
   originator.say(TRIGGER);
   router.traffic.drain([originator.worker_id], COMES);
   triggersSentTo(provider);
 
-  open().say(TRIGGER);
+  const again = open();
+  announce(again);
+  again.say(TRIGGER);
 
   assert.deepEqual(triggersSentTo(provider), ["unregistertrigger t1", "registertrigger t1"]);
+});
+
+Deno.test("a different trigger of another worker cannot take the id of an orphaned one", () => {
+  const { provider, open, router } = restarting(null);
+  const thief = open();
+  announce(thief, [], "thief");
+
+  thief.say({ ...TRIGGER, function_id: "thief::route" });
+
+  assert.deepEqual(triggersSentTo(provider), []);
+  assert.equal(router.directory.trigger("t1")?.function_id, "docs::index");
 });
 
 Deno.test("another worker cannot end an orphaned trigger", () => {

@@ -100,6 +100,12 @@ export class Invocations {
     return records.sort((one, other) => one.order - other.order);
   }
 
+  /** All open calls, oldest first. */
+  all(): Invocation[] {
+    return this.#records.filter(({ isOpen }) => isOpen)
+      .sort((one, other) => one.order - other.order);
+  }
+
   /** Ends a call: its ids become invalid, and another call may reuse the record. */
   close(record: Invocation): void {
     record.caller?.waiting.remove(record.hash, record.slot);

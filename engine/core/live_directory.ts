@@ -9,6 +9,7 @@ import {
   DEFAULT_NAMESPACE,
   type Json,
   type JsonObject,
+  type RegisterFunction,
 } from "../../sdk/typescript/wire/protocol.ts";
 import type { CallSource } from "../ports/call_observer.ts";
 import type {
@@ -20,7 +21,7 @@ import type {
 } from "../ports/directory.ts";
 import type { RouterLoad } from "../ports/telemetry.ts";
 import { CORE_FUNCTIONS } from "./core_functions.ts";
-import type { FunctionEntry, FunctionTable } from "./function_table.ts";
+import { compareEntries, type FunctionEntry, type FunctionTable } from "./function_table.ts";
 import type { Peer } from "./peer.ts";
 import type { Trigger, TriggerTable, TriggerType } from "./trigger_table.ts";
 
@@ -47,11 +48,43 @@ export class LiveDirectory implements Directory {
     return [...views, ...core.map(viewOfCoreFunction)];
   }
 
+  *functionsAfter(function_id: string, namespace: string): Generator<FunctionView> {
+    const { functions } = this.#sources;
+    const entries = functions.sorted();
+    const last = { id: function_id, namespace };
+    const own = [...CORE_FUNCTIONS.keys()]
+      .map((id) => ({ id, namespace: DEFAULT_NAMESPACE }))
+      .filter((each) => !functions.find(each.id) && compareEntries(each, last) > 0)
+      .sort(compareEntries);
+    for (let at = firstBehind(entries, last); at < entries.length; at++) {
+      const entry = entries[at]!;
+      while (own.length > 0 && compareEntries(own[0]!, entry) < 0) {
+        yield viewOfCoreFunction(own.shift()!.id);
+      }
+      yield new EntryView(entry);
+    }
+    yield* own.map(({ id }) => viewOfCoreFunction(id));
+  }
+
+  functionsMark(): string {
+    return this.#sources.functions.mark;
+  }
+
   function(namespace: string, function_id: string): FunctionView | undefined {
     const entry = this.#sources.functions.find(function_id, namespace);
     if (entry) return viewOfEntry(entry);
     const isCore = namespace === DEFAULT_NAMESPACE && CORE_FUNCTIONS.has(function_id);
     return isCore ? viewOfCoreFunction(function_id) : undefined;
+  }
+
+  isInternal(namespace: string, function_id: string): boolean {
+    const entry = this.#sources.functions.find(function_id, namespace);
+    return isInternal(entry?.replicas.at(-1)?.registration.metadata);
+  }
+
+  functionsOf(worker_id: string): FunctionView[] {
+    const peer = this.#sources.peers.get(worker_id)?.peer;
+    return peer ? this.#sources.functions.entriesOf(peer).map(viewOfEntry) : [];
   }
 
   triggerTypes(): TriggerTypeView[] {
@@ -95,6 +128,7 @@ export class LiveDirectory implements Directory {
       isolation: announced?.isolation ?? null,
       launch_id: info.launch_id,
       status: peer.isDraining || this.#sources.isDraining() ? "draining" : "connected",
+      suspect: peer.isSuspect,
       announced: announced !== undefined,
       builtin: peer.isBuiltin,
       operator: info.operator ?? false,
@@ -138,6 +172,71 @@ function viewOfEntry({ namespace, id, replicas }: FunctionEntry): FunctionView {
     builtin: peer.isBuiltin,
     worker_ids: replicas.map((replica) => replica.peer.id),
   };
+}
+
+/** Index of the first of some sorted entries that is behind `last`. */
+function firstBehind(
+  entries: readonly FunctionEntry[],
+  last: Pick<FunctionEntry, "id" | "namespace">,
+): number {
+  let [low, high] = [0, entries.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (compareEntries(entries[middle]!, last) > 0) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** A view whose members are read on demand: most functions of a search are passed over. */
+class EntryView implements FunctionView {
+  readonly #entry: FunctionEntry;
+  readonly #peer: Peer;
+  readonly #registration: RegisterFunction;
+
+  constructor(entry: FunctionEntry) {
+    const { peer, registration } = entry.replicas.at(-1)!;
+    this.#entry = entry;
+    this.#peer = peer;
+    this.#registration = registration;
+  }
+
+  get function_id(): string {
+    return this.#entry.id;
+  }
+
+  get namespace(): string {
+    return this.#entry.namespace;
+  }
+
+  get worker_id(): string {
+    return this.#peer.id;
+  }
+
+  get worker_name(): string {
+    return this.#peer.nameFor(this.#entry.id);
+  }
+
+  // Absent members are `undefined` here, which lists leave out.
+  get description(): string {
+    return this.#registration.description!;
+  }
+
+  get metadata(): Json {
+    return this.#registration.metadata!;
+  }
+
+  get internal(): boolean {
+    return isInternal(this.#registration.metadata);
+  }
+
+  get builtin(): boolean {
+    return this.#peer.isBuiltin;
+  }
+
+  get worker_ids(): readonly string[] {
+    return this.#entry.replicas.map(({ peer }) => peer.id);
+  }
 }
 
 function viewOfCoreFunction(function_id: string): FunctionView {

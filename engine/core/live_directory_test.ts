@@ -38,6 +38,53 @@ Deno.test("a function is listed once, as its newest replica describes it", () =>
   assert.equal(directory.function("eu", "math::add"), undefined);
 });
 
+Deno.test("functionsAfter() lists functions by id and namespace, from any one on", () => {
+  const { router: { directory }, open } = fakeRouter();
+  const worker = open();
+  const list = (id = "", namespace = ""): string[] =>
+    Array.from(
+      directory.functionsAfter(id, namespace),
+      (view) => `${view.function_id} ${view.namespace}`,
+    );
+  for (const id of ["z", "b", "engine-like", "a"]) worker.say({ type: "registerfunction", id });
+  worker.say({ type: "registerfunction", id: "b", namespace: "blue" });
+  const own = ["register_trigger", "unregister_trigger", "workers::register"]
+    .map((id) => `engine::${id} default`);
+
+  const all = ["a default", "b blue", "b default", "engine-like default", ...own, "z default"];
+  assert.deepEqual(list(), all);
+  assert.deepEqual(list("b", "blue"), all.slice(2));
+  assert.deepEqual(list("engine::register_trigger", "default"), all.slice(5));
+  assert.deepEqual(list("z", "default"), []);
+  worker.say({ type: "unregisterfunction", id: "b" });
+  worker.say({ type: "registerfunction", id: "aa" });
+  worker.say({ type: "unregisterfunction", id: "a" });
+  worker.say({ type: "registerfunction", id: "a" });
+  assert.deepEqual(list().slice(0, 3), ["a default", "aa default", "b blue"]);
+});
+
+Deno.test("functionsAfter() shows what functions() shows", () => {
+  const { router: { directory }, open } = fakeRouter();
+  const worker = open();
+  const metadata = { internal: true };
+  worker.say({ type: "registerfunction", id: "f", description: "d", metadata });
+  open().say({ type: "registerfunction", id: "g" });
+
+  for (const view of directory.functionsAfter("engine::z", "")) {
+    const whole = directory.function("default", view.function_id)!;
+    const { function_id, namespace, worker_id, worker_name, description } = view;
+    const { internal, builtin, worker_ids } = view;
+    const shown = { function_id, namespace, worker_id, worker_name, description, internal };
+    const { request_schema: _request, response_schema: _response, ...rest } = whole;
+    assert.deepEqual(
+      { description: undefined, metadata: undefined, ...rest },
+      { ...shown, metadata: view.metadata, builtin, worker_ids },
+    );
+    assert.equal(directory.isInternal("default", function_id), internal);
+  }
+  assert.equal(directory.isInternal("default", "unknown"), false);
+});
+
 Deno.test("core functions are listed as the engine's", () => {
   const { directory } = fakeRouter().router;
 

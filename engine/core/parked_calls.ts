@@ -4,18 +4,19 @@
  *
  * A plain table: it sends nothing and has no clock; {@linkcode Calls} starts and ends parked calls.
  * A parked call is kept as its frame and parsed again when it starts: the parsed message takes
- * several times the memory.
+ * several times the memory. The frames count against the budget of the process.
  *
  * @module
  */
 import { DEFAULT_NAMESPACE, type InvokeFunction } from "../../sdk/typescript/wire/protocol.ts";
+import { type MemoryBudget, UNLIMITED_MEMORY } from "../ports/memory.ts";
 import type { Invocation, Peer } from "./peer.ts";
 
 /** Longest time that a call is parked, in milliseconds. */
 export const CALL_PARK_MS = 5_000;
 /** Parked calls in all. */
 export const PARKED_CALLS_MAX = 10_000;
-/** Characters of the frames of all parked calls. */
+/** Bytes of the frames of all parked calls. */
 export const PARKED_BYTES_MAX = 64 * 1024 * 1024;
 
 /** One parked call. */
@@ -25,7 +26,7 @@ export interface ParkedCall {
   /** The message without its payload and metadata. */
   readonly call: InvokeFunction;
   /** The whole frame. */
-  readonly text: string;
+  readonly frame: Uint8Array;
   /** Its record among the open calls. */
   readonly invocation: Invocation;
 }
@@ -45,7 +46,12 @@ export class ParkedCalls {
   readonly #byRecord = new Map<Invocation, ParkedCall>();
   /** Number of handovers that expect each function. */
   readonly #expected = new Map<Target, number>();
+  readonly #memory: MemoryBudget;
   #bytes = 0;
+
+  constructor(memory: MemoryBudget = UNLIMITED_MEMORY) {
+    this.#memory = memory;
+  }
 
   /** Number of parked calls. */
   get size(): number {
@@ -69,9 +75,12 @@ export class ParkedCalls {
     return this.#expected.size > 0 && this.#expected.has(targetOf(function_id, namespace));
   }
 
-  /** Whether one more call with so many characters may be parked. */
-  hasRoom(bytes: number): boolean {
-    return this.size < PARKED_CALLS_MAX && this.#bytes + bytes <= PARKED_BYTES_MAX;
+  /** Takes room for a frame that is then added; `false` when one more call may not be parked. */
+  takeRoom(bytes: number): boolean {
+    if (this.size >= PARKED_CALLS_MAX || this.#bytes + bytes > PARKED_BYTES_MAX) return false;
+    if (!this.#memory.take("queues", bytes)) return false;
+    this.#bytes += bytes;
+    return true;
   }
 
   /** Adds a call behind those that are parked already. */
@@ -82,7 +91,6 @@ export class ParkedCalls {
     if (queue) queue.add(parked);
     else this.#byTarget.set(target, new Set([parked]));
     this.#byRecord.set(parked.invocation, parked);
-    this.#bytes += parked.text.length;
   }
 
   /** The calls that are parked for a function, oldest first. */
@@ -104,7 +112,8 @@ export class ParkedCalls {
     queue.delete(parked);
     if (queue.size === 0) this.#byTarget.delete(target);
     this.#byRecord.delete(invocation);
-    this.#bytes -= parked.text.length;
+    this.#bytes -= parked.frame.length;
+    this.#memory.release("queues", parked.frame.length);
   }
 
   /** Parked calls whose function no handover expects. */

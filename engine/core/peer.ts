@@ -13,9 +13,13 @@ import { type Connection, SEND_AHEAD_BYTES } from "../ports/connection.ts";
 import type { Announcement, EngineMessage } from "../../sdk/typescript/wire/protocol.ts";
 import type { ObservedCall, ObservedEndpoint, ObservedFunction } from "../ports/call_observer.ts";
 import type { Due } from "./deadlines.ts";
+import type { Holding } from "./registrations.ts";
 import { RateWindow } from "./guards.ts";
 import { bytesOf, NO_BYTES, viewOf } from "./wire/bytes.ts";
 import { SlotIndex } from "./wire/bytes_index.ts";
+
+/** Shortest time between two pings for overdue calls. */
+export const PROBE_INTERVAL_MS = 1_000;
 
 /** What the engine knows about a connection before its worker sends anything. */
 export interface PeerInfo {
@@ -54,8 +58,18 @@ export class Peer {
   isLive = true;
   /** Gets no new calls until it disconnects; its running calls go on. */
   isDraining = false;
+  /** It has left a ping unanswered, and may be frozen. */
+  isSuspect = false;
+  /** Bytes of the messages with which it registered what it offers now. */
+  registeredBytes = 0;
   /** Metadata of the worker; `undefined` before it announced itself. */
   announcement: Announcement | undefined;
+  /** Whether it is a built-in worker. */
+  readonly isBuiltin: boolean;
+  /** What its announcement takes. */
+  announcementHolding: Holding | undefined;
+  /** See {@linkcode Peer.ownerName}. */
+  #announcedName: string | undefined;
   /** The observer's handle for it. */
   endpoint: ObservedEndpoint;
   wantsCancel = false;
@@ -72,6 +86,8 @@ export class Peer {
   #idBytes: Uint8Array | undefined;
   #warningLimit: RateWindow | undefined;
   #parkedTriggerLimit: RateWindow | undefined;
+  /** When it was last probed, by the clock's now(). */
+  #probedAt = -Infinity;
   /** Reasons for which the engine does not read from it. */
   #pauses = 0;
   /** One of them: it does not read its results. */
@@ -83,12 +99,8 @@ export class Peer {
     this.reattach_token = identity.reattach_token;
     this.info = identity.info;
     this.connected_at_ms = identity.connected_at_ms;
+    this.isBuiltin = identity.info.builtin !== null;
     this.endpoint = { worker_id: identity.id };
-  }
-
-  /** Whether it is a built-in worker. */
-  get isBuiltin(): boolean {
-    return this.info.builtin !== null;
   }
 
   /** Its id as UTF-8. */
@@ -109,6 +121,28 @@ export class Peer {
   /** Display name, for something that it registered under this id. */
   nameFor(id: string): string {
     return this.info.builtin ?? this.announcement?.name ?? id.split("::", 1)[0]!;
+  }
+
+  /** Stores what the worker announced. */
+  announce(announcement: Announcement): void {
+    this.announcement = announcement;
+    this.#announcedName = announcement.name;
+    this.wantsCancel = announcement.capabilities?.includes("cancel") ?? false;
+    this.wantsProgress = announcement.capabilities?.includes("progress") ?? false;
+  }
+
+  /**
+   * The name that its trigger ids belong to, also after its disconnect; `undefined` for a worker
+   * that has not announced itself, whose ids belong to its connection.
+   */
+  get ownerName(): string | undefined {
+    return this.info.builtin ?? this.#announcedName;
+  }
+
+  /** Whether another connection is one of the same worker, or of a replica of it. */
+  hasNameOf(other: Peer): boolean {
+    return this.isBuiltin === other.isBuiltin && this.ownerName !== undefined &&
+      this.ownerName === other.ownerName;
   }
 
   /** Sends a message, unless it has disconnected. */
@@ -144,6 +178,13 @@ export class Peer {
     if (!this.isLive) return;
     this.connection.send(text);
     this.#applyBackPressure();
+  }
+
+  /** A call of it is overdue: pings it, at most once in {@linkcode PROBE_INTERVAL_MS}. */
+  probe(now: number): void {
+    if (!this.isLive || this.isSuspect || now - this.#probedAt < PROBE_INTERVAL_MS) return;
+    this.#probedAt = now;
+    this.connection.probe?.();
   }
 
   /** Its connection accepts data again. */

@@ -7,8 +7,9 @@
  *
  * @module
  */
+import type { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { ErrorBody, InvokeFunction, Json } from "../../sdk/typescript/wire/protocol.ts";
-import type { Schemas, ValidationError } from "../ports/schemas.ts";
+import type { SchemaCheck, Schemas } from "../ports/schemas.ts";
 import type { Candidate } from "../ports/telemetry.ts";
 import { type ErrorReplies, failure } from "./error_replies.ts";
 import {
@@ -20,6 +21,8 @@ import {
 } from "./function_table.ts";
 import type { Peer } from "./peer.ts";
 import type { Envelope } from "./wire/envelope.ts";
+import { JSON_PARTS_MAX, TOO_MANY_PARTS } from "./wire/members.ts";
+import { parsePayload, type RawPayload } from "./wire/parsed_frame.ts";
 
 /** Replicas listed among the candidates of one call. */
 export const TRACE_CANDIDATES_MAX = 64;
@@ -64,26 +67,32 @@ export class Placement {
 
   /**
    * The replica for a call, or an error; `undefined` when no replica is ready. `bytes` is the
-   * length of the call's remainder, which counts against the limits of the callee.
+   * length of the call's remainder, which counts against the limits of the callee; `payload` is its
+   * payload if that was not parsed.
    */
-  choose(caller: Peer, call: InvokeFunction, bytes: number): Replica | ErrorBody | undefined {
-    const { function_id, namespace, data } = call;
+  choose(
+    caller: Peer,
+    call: InvokeFunction,
+    bytes: number,
+    payload?: RawPayload,
+  ): Replica | ErrorBody | undefined {
+    const { function_id, namespace } = call;
     const entry = this.#functions.find(function_id, namespace);
     if (!entry) return undefined;
     const replica = this.#functions.pick(entry, bytes, this.#settings) ??
       this.#functions.pickSelf(entry, caller, bytes, this.#settings);
     if (replica) {
-      return (this.#validates(caller) ? this.#payloadError(replica, data) : undefined) ?? replica;
+      return this.#payloadError(caller, replica, call, payload) ?? replica;
     }
     if (entry.ready.length === 0) return undefined;
-    const who = `every worker that offers ${function_id} is at its bound`;
+    const who = `every worker that offers ${function_id}, or the engine's memory, is at its bound`;
     return failure("overloaded", `Function ${function_id} is overloaded: ${who}`);
   }
 
   /** The error of a payload that the newest replica of its function does not accept. */
-  checkPayload(caller: Peer, call: InvokeFunction): ErrorBody | undefined {
+  checkPayload(caller: Peer, call: InvokeFunction, payload?: RawPayload): ErrorBody | undefined {
     const replica = this.#functions.find(call.function_id, call.namespace)?.replicas.at(-1);
-    return replica && this.#validates(caller) ? this.#payloadError(replica, call.data) : undefined;
+    return replica && this.#payloadError(caller, replica, call, payload);
   }
 
   /** Firings of built-in workers are not checked: the trigger type defines their payload. */
@@ -91,16 +100,32 @@ export class Placement {
     return this.#settings.validate_payloads && !caller.isBuiltin;
   }
 
-  #payloadError(replica: Replica, data: Json = null): ErrorBody | undefined {
-    const found = this.#validate(replica, data);
+  #payloadError(
+    caller: Peer,
+    replica: Replica,
+    { data = null }: InvokeFunction,
+    payload: RawPayload | undefined,
+  ): ErrorBody | undefined {
+    const what = `Payload of ${replica.entry.id}`;
+    if (replica.peer.isBuiltin && payload) return costError(payload, what);
+    const check = this.#validates(caller) ? this.#checkOf(replica) : null;
+    if (!check) return undefined;
+    let value: Json = data;
+    try {
+      if (payload) value = parsePayload(payload, what);
+    } catch (thrown) {
+      return (thrown as EngineError).toJSON();
+    }
+    const found = check(value);
     if (found.length === 0) return undefined;
     const errors = found.map(({ path, message }) => ({ path, message }));
     const first = `${errors[0]!.path} ${errors[0]!.message}`.trim();
-    const message = `Payload of ${replica.entry.id} does not fit its request_format: ${first}`;
+    const message = `${what} does not fit its request_format: ${first}`;
     return failure("invalid_payload", message, { errors });
   }
 
-  #validate(replica: Replica, data: Json): readonly ValidationError[] {
+  /** The compiled schema of a replica; `null` when it has no usable one. */
+  #checkOf(replica: Replica): SchemaCheck | null {
     if (replica.check === undefined) {
       replica.check = null;
       try {
@@ -110,8 +135,14 @@ export class Placement {
         this.#errorReplies.warn(replica.peer, "request_format is not enforced", detail);
       }
     }
-    return replica.check?.(data) ?? [];
+    return replica.check;
   }
+}
+
+/** The error of a payload that is too costly for a built-in worker, which parses it. */
+function costError({ parts }: RawPayload, what: string): ErrorBody | undefined {
+  if (parts <= JSON_PARTS_MAX) return undefined;
+  return failure("invalid_payload", `${what} ${TOO_MANY_PARTS}`);
 }
 
 /**
@@ -141,6 +172,7 @@ function candidateOf(
 
 function skipReason(peer: Peer, bytes: number, bounds: LoadBounds): string | null {
   if (peer.isDraining) return "draining";
+  if (peer.isSuspect) return "does not answer";
   if (peer.inflightCalls >= bounds.max_inflight_calls_per_worker) return "at its bound of calls";
   return hasRoom(peer, bytes, bounds) ? null : "at its bound of bytes";
 }

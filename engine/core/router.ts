@@ -9,7 +9,7 @@
  * 2. **Only the callee answers.** The engine ignores a result or progress from any worker but the
  *    callee, and a cancellation from any but the caller.
  * 3. **Ids belong to their sender.** The engine gives each running call an id of its own, so equal
- *    ids of two callers cannot collide.
+ *    ids of two callers cannot collide. Ids of triggers belong to the name of their worker.
  * 4. **Disconnecting cleans up first.** When a worker disconnects, the engine removes its
  *    functions, triggers and trigger types before it handles any other frame; calls that it
  *    executed end with `invocation_stopped`, calls that it waited for are cancelled. `reattach`
@@ -23,22 +23,23 @@
  * 7. **Payloads unchanged.** `data` and `result` are forwarded byte for byte, large integers and
  *    unusual spacing included. (One exception: on a connection with batching, a raw newline between
  *    tokens becomes a space.)
- * 8. **Bounded.** Every table, queue and buffer has a limit, and an error code for when it is
- *    reached.
+ * 8. **Bounded.** Every table, queue and buffer has a limit in number and bytes, and an error code
+ *    for when it is reached. What a message costs is bounded before it is paid.
  * 9. **No retries.** The engine never repeats a call by itself; only queues redeliver, because they
  *    promise to.
  * 10. **Synchronous.** Handling a frame returns after all resulting frames were sent.
  *
  * @module
  */
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import {
   DEFAULT_NAMESPACE,
+  type ErrorBody,
   type Reattach,
   type RegisterFunction,
   type RegisterTrigger,
   type RegisterTriggerType,
   type UnregisterFunction,
-  type WorkerMessage,
 } from "../../sdk/typescript/wire/protocol.ts";
 import type { CallObserver, ObservedEndpoint, ObservedFunction } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -49,7 +50,7 @@ import type { Schemas } from "../ports/schemas.ts";
 import type { TelemetryListener } from "../ports/telemetry.ts";
 import type { Traffic } from "../ports/traffic.ts";
 import { Calls, type RouterSettings } from "./calls.ts";
-import { CoreFunctions } from "./core_functions.ts";
+import { CORE_FUNCTIONS, CoreFunctions } from "./core_functions.ts";
 import { ErrorReplies, failure } from "./error_replies.ts";
 import { FUNCTIONS_PER_WORKER_MAX, FunctionTable } from "./function_table.ts";
 import { isEqualSecret } from "./guards.ts";
@@ -57,10 +58,13 @@ import { Handovers } from "./handovers.ts";
 import { callSourceOf, LiveDirectory } from "./live_directory.ts";
 import { ParkedCalls } from "./parked_calls.ts";
 import { Peer, type PeerInfo } from "./peer.ts";
+import type { MemoryBudget } from "../ports/memory.ts";
 import { Placement } from "./placement.ts";
+import { NO_HOLDING, Registrations } from "./registrations.ts";
 import { Session, type SessionOwner } from "./session.ts";
 import { type Trigger, TRIGGERS_PER_WORKER_MAX, TriggerTable } from "./trigger_table.ts";
 import type { Envelope } from "./wire/envelope.ts";
+import type { ByteRange, ParsedFrame } from "./wire/parsed_frame.ts";
 
 export type { PeerInfo } from "./peer.ts";
 export type { RouterSettings } from "./calls.ts";
@@ -78,6 +82,8 @@ export interface RouterOptions {
   readonly observer?: CallObserver;
   /** Receives telemetry that workers send on their own connections; without it that is dropped. */
   readonly telemetry?: TelemetryListener;
+  /** For registrations and waiting calls. Default: {@linkcode UNLIMITED_MEMORY}. */
+  readonly memory?: MemoryBudget;
 }
 
 const ENGINE_PREFIX = "engine::";
@@ -88,8 +94,9 @@ const CAPABILITIES: readonly string[] = ["cancel", "timeout", "progress"];
 export class Router {
   readonly #options: RouterOptions;
   readonly #sessions = new Map<string, Session>();
-  readonly #functions = new FunctionTable();
-  readonly #triggers = new TriggerTable((trigger) => this.#reportParked(trigger));
+  readonly #registrations: Registrations;
+  readonly #functions: FunctionTable;
+  readonly #triggers: TriggerTable;
   readonly #errorReplies: ErrorReplies;
   readonly #calls: Calls;
   readonly #coreFunctions: CoreFunctions;
@@ -97,8 +104,10 @@ export class Router {
   readonly #events: EngineEvent[] = [];
   readonly #report: EventListener = (event) => void this.#events.push(event);
   readonly #owner: SessionOwner = {
-    handle: (peer, message, text, envelope) => this.#handle(peer, message, text, envelope),
+    handle: (peer, frame, envelope) => this.#handle(peer, frame, envelope),
+    isBuiltin: (function_id, namespace) => this.#isBuiltin(function_id, namespace),
     reattach: (peer, message) => this.#reattach(peer, message),
+    suspected: (peer, isSuspect) => this.#suspected(peer, isSuspect),
     disconnected: (peer, reason) => this.#disconnected(peer, reason),
     flushEvents: () => this.#flushEvents(),
   };
@@ -111,11 +120,15 @@ export class Router {
   readonly traffic: Traffic;
 
   constructor(options: RouterOptions) {
-    const { clock, schemas, settings, observer = noopObserver } = options;
+    const { clock, schemas, settings, observer = noopObserver, memory } = options;
+    const registrations = new Registrations(memory);
+    this.#registrations = registrations;
+    this.#functions = new FunctionTable(registrations, memory);
+    this.#triggers = new TriggerTable((trigger) => this.#reportParked(trigger), registrations);
     const [functions, triggers, report] = [this.#functions, this.#triggers, this.#report];
     const errorReplies = new ErrorReplies(clock, functions, report, observer);
     const newId = (): string => options.newId();
-    const parked = new ParkedCalls();
+    const parked = new ParkedCalls(memory);
     const placement = new Placement(functions, schemas, errorReplies, settings);
     const secret = newId();
     const calls = new Calls({
@@ -135,6 +148,7 @@ export class Router {
       clock,
       calls,
       triggers,
+      registrations,
       errorReplies,
       report,
       observer,
@@ -205,41 +219,52 @@ export class Router {
     this.#calls.drain();
   }
 
+  /**
+   * Ends every open call with `invocation_stopped`, so that callers learn of it before their
+   * connections are closed. To be called once running calls had their time to finish.
+   */
+  stopCalls(): void {
+    this.drain();
+    this.#calls.stopAll(STOPPING);
+    this.#flushEvents();
+  }
+
   /** Closes every connection with 1001. */
   close(): void {
+    this.stopCalls();
     this.#state = "closed";
-    this.#calls.drain();
     for (const session of [...this.#sessions.values()]) {
-      session.end(1001, "the engine is going down");
+      session.end(1001, STOPPING);
     }
     this.#calls.stop();
   }
 
   /** Dispatches a parsed message. */
-  #handle(peer: Peer, message: WorkerMessage, text: string, envelope?: Envelope): void {
+  #handle(peer: Peer, frame: ParsedFrame, envelope?: Envelope): void {
+    const { message } = frame;
     switch (message.type) {
       case "invokefunction":
-        if (this.#coreFunctions.has(message)) return this.#coreFunctions.run(peer, message, text);
-        return this.#calls.invoke(peer, message, text, envelope);
+        if (this.#coreFunctions.has(message)) return this.#coreFunctions.run(peer, message, frame);
+        return this.#calls.invoke(peer, message, frame, envelope);
       case "invocationresult":
-        return this.#calls.settle(peer, message, text);
+        return this.#calls.settle(peer, message, frame);
       case "invocationprogress":
-        return this.#calls.progress(peer, message, text);
+        return this.#calls.progress(peer, message, frame);
       case "cancelinvocation":
         return this.#calls.cancel(peer, message);
       case "registerfunction":
-        return this.#registerFunction(peer, message);
+        return this.#registerFunction(peer, message, frame.range);
       case "unregisterfunction":
         return this.#unregisterFunction(peer, message);
       case "registertriggertype":
-        return this.#registerType(peer, message);
+        return this.#registerType(peer, message, frame.range);
       case "unregistertriggertype":
         return this.#triggersChanged(
           peer,
           this.#triggers.removeProvider(peer, message.id, message.namespace),
         );
       case "registertrigger":
-        return this.#registerTrigger(peer, message);
+        return this.#registerTrigger(peer, message, frame.range);
       case "triggerregistrationresult":
         return this.#triggersChanged(peer, this.#triggers.answer(peer, message));
       case "unregistertrigger":
@@ -263,16 +288,25 @@ export class Router {
     session?.end(1000, "the worker reattached on another connection");
   }
 
+  /** Prefers other replicas to those of a worker that may be frozen. */
+  #suspected(peer: Peer, is_suspect: boolean): void {
+    this.#functions.suspect(peer, is_suspect);
+    const name = peer.info.builtin ?? peer.announcement?.name ?? null;
+    this.#report({ type: "worker_suspected", worker_id: peer.id, name, is_suspect });
+  }
+
   /** Cleans up after a connection in the order that PROTOCOL 3.6 requires. */
   #disconnected(peer: Peer, reason: string): void {
     this.#sessions.delete(peer.id);
     const { registered, removed } = this.#functions.removePeer(peer);
-    this.#calls.removePeer(peer);
+    this.#calls.removePeer(peer, reason);
     const had = this.#triggers.countOf(peer);
     this.#handovers.disconnected(peer);
     this.#triggers.removeProviderOfAll(peer);
     const name = peer.info.builtin ?? peer.announcement?.name ?? null;
     peer.announcement = undefined;
+    this.#registrations.release(peer, peer.announcementHolding ?? NO_HOLDING);
+    peer.announcementHolding = undefined;
     const worker_id = peer.id;
     this.#report({ type: "worker_disconnected", worker_id, name, reason });
     const ids_changed = removed > 0;
@@ -293,7 +327,7 @@ export class Router {
     this.#isReporting = false;
   }
 
-  #registerFunction(peer: Peer, message: RegisterFunction): void {
+  #registerFunction(peer: Peer, message: RegisterFunction, frame: ByteRange): void {
     const { id, namespace = DEFAULT_NAMESPACE } = message;
     if (this.#isReserved(peer, id)) return this.#reject(peer, namespace, id);
     if (message.invocation) {
@@ -303,9 +337,12 @@ export class Router {
     const count = this.#functions.countOf(peer);
     if (count >= FUNCTIONS_PER_WORKER_MAX && !this.#isRegistered(peer, id, namespace)) {
       const text = `Function ${id} is refused: a worker offers at most ${count}`;
-      return this.#refuse(peer, text);
+      return this.#refuse(peer, failure("overloaded", text));
     }
-    const { isReserved, isNew, displaced } = this.#functions.add(peer, message);
+    const known = this.#functions.holdingOf(peer, id, namespace);
+    const holding = this.#registrations.take(peer, `Function ${id}`, frame, known);
+    if ("code" in holding) return this.#refuse(peer, holding);
+    const { isReserved, isNew, displaced } = this.#functions.add(peer, message, holding);
     if (isReserved) {
       const detail = `${id} is a function of the engine and cannot be taken over`;
       return this.#errorReplies.warn(peer, "a registration has no effect", detail);
@@ -325,21 +362,54 @@ export class Router {
     this.#report({ type, worker_id: peer.id, ids_changed: removed.gone });
   }
 
-  #registerType(peer: Peer, message: RegisterTriggerType): void {
+  #registerType(peer: Peer, message: RegisterTriggerType, frame: ByteRange): void {
     const { id, namespace = DEFAULT_NAMESPACE } = message;
     if (this.#isReserved(peer, id)) return this.#reject(peer, namespace, id);
-    if (this.#isFull(peer)) return this.#refuse(peer, `Trigger type ${id} is refused: ${FULL}`);
-    if (!this.#triggers.addProvider(peer, message)) {
+    const what = `Trigger type ${id}`;
+    const known = this.#triggers.types.holdingOf(peer, id, namespace);
+    if (!known && this.#isFull(peer)) return this.#refuse(peer, fullError(what));
+    const holding = this.#registrations.take(peer, what, frame, known);
+    if ("code" in holding) return this.#refuse(peer, holding);
+    if (!this.#triggers.addProvider(peer, message, holding)) {
       const detail = `${id} is a trigger type of the engine and cannot be taken over`;
       return this.#errorReplies.warn(peer, "a registration has no effect", detail);
     }
     this.#triggersChanged(peer, true);
   }
 
-  #registerTrigger(peer: Peer, message: RegisterTrigger): void {
-    if (this.#isFull(peer)) return this.#refuse(peer, `Trigger ${message.id} is refused: ${FULL}`);
-    this.#triggers.add(peer, message);
+  #registerTrigger(peer: Peer, message: RegisterTrigger, frame: ByteRange): void {
+    const what = `Trigger ${message.id}`;
+    const before = this.#triggers.find(message.id);
+    const known = before?.owner === peer ? before.holding : undefined;
+    if (!known && this.#isFull(peer)) return this.#refuse(peer, fullError(what));
+    const holding = this.#registrations.take(peer, what, frame, known);
+    if ("code" in holding) return this.#refuse(peer, holding);
+    let replaced: Peer | undefined;
+    try {
+      replaced = this.#triggers.add(peer, message, undefined, holding);
+    } catch (thrown) {
+      this.#registrations.release(peer, holding);
+      if (!(thrown instanceof EngineError)) throw thrown;
+      return this.#refuseTrigger(peer, message, thrown.toJSON());
+    }
+    if (replaced) this.#reportReplaced(replaced, message);
     this.#triggersChanged(peer, true);
+  }
+
+  /** Tells a worker that its trigger is not registered, and why. */
+  #refuseTrigger(peer: Peer, message: RegisterTrigger, error: ErrorBody): void {
+    const { id, trigger_type, function_id } = message;
+    this.#errorReplies.warn(peer, "a trigger was refused", error.message);
+    peer.send({ type: "triggerregistrationresult", id, trigger_type, function_id, error });
+  }
+
+  /** Tells a connection that another one of its worker registered its trigger again. */
+  #reportReplaced(peer: Peer, { id, trigger_type, function_id }: RegisterTrigger): void {
+    const text = `Trigger ${id} was registered again by another connection of worker ` +
+      `${peer.ownerName}, which holds it now`;
+    this.#errorReplies.warn(peer, "a trigger was replaced", text);
+    const error = failure("trigger_registration_failed", text);
+    peer.send({ type: "triggerregistrationresult", id, trigger_type, function_id, error });
   }
 
   #triggersChanged(peer: Peer, changed: boolean): void {
@@ -363,6 +433,11 @@ export class Router {
     return entry?.replicas.some((replica) => replica.peer === peer) ?? false;
   }
 
+  #isBuiltin(function_id: string, namespace: string = DEFAULT_NAMESPACE): boolean {
+    if (namespace === DEFAULT_NAMESPACE && CORE_FUNCTIONS.has(function_id)) return true;
+    return this.#functions.find(function_id, namespace)?.replicas[0]?.peer.isBuiltin ?? false;
+  }
+
   #isFull(peer: Peer): boolean {
     return this.#triggers.countOf(peer) >= TRIGGERS_PER_WORKER_MAX;
   }
@@ -382,13 +457,20 @@ export class Router {
     });
   }
 
-  #refuse(peer: Peer, message: string): void {
-    this.#errorReplies.warn(peer, "a registration was refused", message);
-    peer.send({ type: "error", error: failure("overloaded", message) });
+  #refuse(peer: Peer, error: ErrorBody): void {
+    this.#errorReplies.warn(peer, "a registration was refused", error.message);
+    peer.send({ type: "error", error });
   }
 }
 
-const FULL = `a worker holds at most ${TRIGGERS_PER_WORKER_MAX} triggers and types`;
+/** The reason of closed connections and stopped calls. */
+const STOPPING = "the engine is going down";
+
+/** The error of a trigger or type beyond the bound of their number. */
+function fullError(what: string): ErrorBody {
+  const most = `a worker holds at most ${TRIGGERS_PER_WORKER_MAX} triggers and types`;
+  return failure("overloaded", `${what} is refused: ${most}`);
+}
 
 /** Ignores every call. */
 export const noopObserver: CallObserver = {

@@ -4,6 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { PROBE_INTERVAL_MS } from "./peer.ts";
 import {
   announce,
   answer,
@@ -220,6 +221,17 @@ Deno.test("Router.drain() rejects new calls, and lets running ones finish with t
   assert.equal(router.directory.worker(worker.worker_id)?.status, "draining");
 });
 
+Deno.test("Router.drain() lets built-in workers finish what they have begun", () => {
+  const { worker, router, openBuiltin } = calling();
+  const http = openBuiltin("engine-http");
+
+  router.drain();
+  call(http, "i1");
+  answer(worker, handed(worker)[0]!.invocation_id);
+
+  assert.deepEqual(results(http), { i1: "done" });
+});
+
 Deno.test("Router.close() closes every connection with 1001 and cancels all timers", () => {
   const { worker, caller, router, clock } = calling();
   call(caller, "i1", { timeout_ms: 50 });
@@ -332,12 +344,117 @@ Deno.test("callers are notified at once when the callee disconnects", () => {
   call(caller, "i1");
   call(caller, "i2");
 
-  worker.cut();
+  worker.cut(1006, "connection reset");
 
-  const stopped = { code: "invocation_stopped", message: "Invocation stopped" };
+  const details = { reason: "connection reset" };
+  const stopped = { code: "invocation_stopped", message: "Invocation stopped", details };
   const errors = caller.connection.take().map((message) => "error" in message && message.error);
   assert.deepEqual(errors, [stopped, stopped]);
   assert.equal(router.runningCalls, 0);
+});
+
+Deno.test("calls that are cut by a stop get an error frame before their connection is closed", () => {
+  const { worker, caller, router } = calling();
+  call(caller, "i1");
+  const [handedCall] = handed(worker);
+
+  router.stopCalls();
+
+  assert.equal(caller.connection.closing, undefined);
+  const details = { reason: "the engine is going down" };
+  assert.deepEqual(only(caller), {
+    type: "invocationresult",
+    invocation_id: "i1",
+    function_id: "f",
+    error: { code: "invocation_stopped", message: "Invocation stopped", details },
+  });
+  assert.deepEqual(only(worker), {
+    type: "cancelinvocation",
+    invocation_id: handedCall!.invocation_id,
+    reason: "engine_stopping",
+  });
+  call(caller, "i2");
+  assert.deepEqual(results(caller), { i2: "overloaded" });
+});
+
+Deno.test("close() alone answers the calls of both sides before it closes them", () => {
+  const { worker, caller, router } = calling();
+  call(caller, "i1");
+  worker.say({ type: "registerfunction", id: "g" });
+  call(worker, "i2", { function_id: "g" });
+
+  router.close();
+
+  assert.equal(results(caller).i1, "invocation_stopped");
+  assert.equal(results(worker).i2, "invocation_stopped");
+});
+
+Deno.test("a suspect worker gets no new calls while another one offers the function", () => {
+  const { worker, caller, open, router, events } = calling();
+  const other = open();
+  other.say({ type: "registerfunction", id: "f" });
+  call(caller, "i1");
+  call(caller, "i2");
+  assert.deepEqual([handed(worker).length, handed(other).length], [1, 1]);
+  events.length = 0;
+
+  worker.events.suspected(true);
+  worker.events.suspected(true);
+  for (const id of ["i3", "i4", "i5"]) call(caller, id);
+
+  assert.deepEqual([handed(worker).length, handed(other).length], [0, 3]);
+  const { worker_id } = worker;
+  assert.deepEqual(events, [{ type: "worker_suspected", worker_id, name: "w", is_suspect: true }]);
+  assert.equal(router.directory.worker(worker_id)?.suspect, true);
+  other.events.suspected(true);
+  call(caller, "i6");
+  assert.equal(handed(worker).length, 1, "both are suspect, and it is the less busy one");
+  other.cut();
+  call(caller, "i7");
+  assert.equal(handed(worker).length, 1, "it is the last one");
+  worker.events.suspected(false);
+  assert.equal(router.directory.worker(worker_id)?.suspect, false);
+});
+
+Deno.test("a worker that joins a suspect one gets the calls, and both when that is heard again", () => {
+  const { worker, caller, open } = calling();
+  worker.events.suspected(true);
+  const other = open();
+  other.say({ type: "registerfunction", id: "f" });
+
+  for (const id of ["i1", "i2"]) call(caller, id);
+  assert.deepEqual([handed(worker).length, handed(other).length], [0, 2]);
+  worker.events.suspected(false);
+  for (const id of ["i3", "i4"]) call(caller, id);
+  assert.deepEqual([handed(worker).length, handed(other).length], [2, 0]);
+});
+
+Deno.test("what a suspect worker registers does not get calls before others", () => {
+  const { worker, caller, open } = calling();
+  const other = open();
+  other.events.suspected(true);
+
+  other.say({ type: "registerfunction", id: "f" });
+
+  for (const id of ["i1", "i2"]) call(caller, id);
+  assert.deepEqual([handed(worker).length, handed(other).length], [2, 0]);
+});
+
+Deno.test("a worker with an overdue call is pinged at once, at most once a second", () => {
+  const { worker, caller, clock } = calling();
+  let probes = 0;
+  Object.assign(worker.connection, { probe: () => probes++ });
+  for (let i = 0; i < 5; i++) call(caller, `i${i}`, { timeout_ms: 100 });
+
+  clock.tick(100);
+  assert.equal(probes, 1);
+  call(caller, "i6", { timeout_ms: PROBE_INTERVAL_MS });
+  clock.tick(PROBE_INTERVAL_MS);
+  assert.equal(probes, 2);
+  worker.events.suspected(true);
+  call(caller, "i7", { timeout_ms: PROBE_INTERVAL_MS });
+  clock.tick(PROBE_INTERVAL_MS);
+  assert.equal(probes, 2);
 });
 
 Deno.test("a callee is notified when a caller disconnects, except for void calls", () => {

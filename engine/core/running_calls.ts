@@ -108,6 +108,11 @@ export class RunningCalls {
     return this.#invocations.ofCaller(caller);
   }
 
+  /** All open calls, oldest first. */
+  all(): Invocation[] {
+    return this.#invocations.all();
+  }
+
   /** Opens a call that falls due in `due_ms`. */
   open(call: NewCall, due_ms: number = call.timeout_ms): Invocation {
     const { caller, ids, callee, function_id, subject, timeout_ms, remainder } = call;

@@ -7,14 +7,8 @@
  *
  * @module
  */
-import { parseMessage, readWorkerMessage } from "../../sdk/typescript/wire/codec.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import type {
-  ErrorBody,
-  JsonObject,
-  Reattach,
-  WorkerMessage,
-} from "../../sdk/typescript/wire/protocol.ts";
+import type { ErrorBody, JsonObject, Reattach } from "../../sdk/typescript/wire/protocol.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ConnectionEvents } from "../ports/connection.ts";
 import type { TelemetryFrame, TelemetryListener } from "../ports/telemetry.ts";
@@ -29,6 +23,8 @@ import {
 import type { Peer } from "./peer.ts";
 import { bytesOf, textOf } from "./wire/bytes.ts";
 import { Envelope } from "./wire/envelope.ts";
+import { TOO_DEEP } from "./wire/members.ts";
+import { type ParsedFrame, parseFrame, type UnreadableFrame } from "./wire/parsed_frame.ts";
 
 /** Malformed frames within {@linkcode MALFORMED_WINDOW_MS} that close the connection. */
 export const MALFORMED_FRAMES_MAX = 100;
@@ -37,10 +33,14 @@ export const MALFORMED_WINDOW_MS = 10_000;
 
 /** The router, as a session uses it. */
 export interface SessionOwner {
-  /** Handles a parsed message; `envelope` is the one of `text`, if it has one. */
-  handle(peer: Peer, message: WorkerMessage, text: string, envelope?: Envelope): void;
+  /** Handles a parsed message; `envelope` is the one of the frame, if it has one. */
+  handle(peer: Peer, frame: ParsedFrame, envelope?: Envelope): void;
+  /** Whether a built-in worker offers a function. */
+  isBuiltin(function_id: string, namespace: string | undefined): boolean;
   /** Handles `reattach`, which is valid as the first message only. */
   reattach(peer: Peer, message: Reattach): void;
+  /** The peer has left a ping unanswered, or something arrived from it again. */
+  suspected(peer: Peer, isSuspect: boolean): void;
   /** The connection is closed; called once. */
   disconnected(peer: Peer, reason: string): void;
   /** Called after all consequences of a frame were sent. */
@@ -64,9 +64,6 @@ const SCRATCH_BYTES = 64 * 1024;
 const scratch = new Uint8Array(SCRATCH_BYTES);
 /** UTF-8 needs at most three bytes per UTF-16 code unit. */
 const BYTES_PER_CHAR_MAX = 3;
-
-/** Finds the type and the invocation id of a frame that is not valid JSON as a whole. */
-const BROKEN = /^\s*\{"type":"(\w+)","invocation_id":"([^"\\]{1,128})"/;
 
 /** One worker's session on a connection. */
 export class Session implements ConnectionEvents {
@@ -105,7 +102,7 @@ export class Session implements ConnectionEvents {
     try {
       const isRead = envelope.read(memory, start, end, isPlain);
       if (!isRead || !this.#calls.forward(this.peer, envelope)) {
-        this.#parse(textOf(memory, start, end), isRead ? envelope : undefined);
+        this.#parse(memory, start, end, isRead ? envelope : undefined);
       }
       this.#isFirst = false;
       this.#owner.flushEvents();
@@ -123,6 +120,12 @@ export class Session implements ConnectionEvents {
 
   drained(): void {
     this.#calls.drained(this.peer);
+  }
+
+  suspected(isSuspect: boolean): void {
+    if (!this.peer.isLive || this.peer.isSuspect === isSuspect) return;
+    this.#owner.suspected(this.peer, isSuspect);
+    this.#owner.flushEvents();
   }
 
   closed(code: number, reason: string): void {
@@ -160,27 +163,24 @@ export class Session implements ConnectionEvents {
   }
 
   /** The slow path: parses, validates and dispatches a frame. */
-  #parse(text: string, envelope: Envelope | undefined): void {
-    let parsed: JsonObject | undefined;
-    let message: WorkerMessage;
+  #parse(memory: Uint8Array, start: number, end: number, envelope: Envelope | undefined): void {
+    const frame = parseFrame(memory, start, end);
+    if ("error" in frame) return this.#reject(frame);
+    const { message } = frame;
     try {
-      parsed = parseMessage(text);
-      message = readWorkerMessage(parsed);
-    } catch (thrown) {
-      return this.#reject(thrown as EngineError, parsed ?? readBroken(text));
-    }
-    try {
-      if (message.type !== "reattach") this.#owner.handle(this.peer, message, text, envelope);
+      if (message.type !== "reattach") this.#owner.handle(this.peer, frame, envelope);
       else if (this.#isFirst) this.#owner.reattach(this.peer, message);
     } catch (thrown) {
-      this.#fail(thrown, parsed);
+      this.#fail(thrown, message as unknown as JsonObject);
     }
   }
 
   /** Rejects a malformed frame: PROTOCOL 1.9. */
-  #reject(thrown: EngineError, parsed: JsonObject): void {
+  #reject(unreadable: UnreadableFrame): void {
+    const { fields: parsed, why } = unreadable;
     if (parsed.type === "reattach") return;
-    const isBad = thrown.code === "bad_message";
+    const thrown = why === "depth" ? this.#depthError(unreadable) : unreadable.error;
+    const isBad = thrown.code === "bad_message" && why !== "size";
     if (isBad && !this.#mayBeMalformed()) {
       return this.end(1008, `more than ${MALFORMED_FRAMES_MAX} malformed frames`);
     }
@@ -191,6 +191,14 @@ export class Session implements ConnectionEvents {
     if (isOfCallee && typeof invocation_id === "string") {
       this.#calls.settleMalformed(this.peer, invocation_id, thrown.message);
     }
+  }
+
+  /** The payload of a built-in function is at fault, not the frame. */
+  #depthError({ error, fields: { type, function_id, namespace } }: UnreadableFrame): EngineError {
+    const isCall = type === "invokefunction" && typeof function_id === "string";
+    const space = typeof namespace === "string" ? namespace : undefined;
+    if (!isCall || !this.#owner.isBuiltin(function_id, space)) return error;
+    return new EngineError("invalid_payload", `Payload of ${function_id} ${TOO_DEEP}`);
   }
 
   #mayBeMalformed(): boolean {
@@ -221,9 +229,4 @@ export class Session implements ConnectionEvents {
     const id = typeof function_id === "string" ? function_id : "";
     this.#errorReplies.replyUnread(this.peer, invocation_id, id, error);
   }
-}
-
-function readBroken(text: string): JsonObject {
-  const [, type, invocation_id] = BROKEN.exec(text) ?? [];
-  return type === undefined || invocation_id === undefined ? {} : { type, invocation_id };
 }

@@ -4,10 +4,18 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { type FakeRouter, fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
+import { JSON_DEPTH_MAX } from "../../sdk/typescript/wire/json_depth.ts";
+import {
+  type FakeRouter,
+  fakeRouter,
+  type FakeWorker,
+  handed,
+} from "../../tests/fakes/fake_router.ts";
 import { Random } from "../../tests/fakes/random.ts";
 import { TELEMETRY_BYTES_PER_SECOND } from "./guards.ts";
 import { MALFORMED_FRAMES_MAX, MALFORMED_WINDOW_MS } from "./session.ts";
+import { JSON_PARTS_MAX } from "./wire/members.ts";
+import { PARSED_BYTES_MAX } from "./wire/parsed_frame.ts";
 
 const utf8 = new TextEncoder();
 
@@ -105,6 +113,117 @@ for (
     assert.deepEqual(errors(caller), ["bad_message of i1"]);
   });
 }
+
+const DEEP = "[".repeat(JSON_DEPTH_MAX + 1) + "]".repeat(JSON_DEPTH_MAX + 1);
+
+Deno.test("a frame that is nested too deeply is malformed, and nothing else is affected", () => {
+  const { caller, worker, id } = calling(fakeRouter());
+
+  caller.say(` {"type":"invokefunction","invocation_id":"deep","function_id":"f","data":${DEEP}}`);
+  caller.say(`{"type":"registerfunction","id":"g","metadata":${DEEP}}`);
+  worker.say({ type: "invocationresult", invocation_id: id, function_id: "f", result: 1 });
+
+  const end = "undefined of i1"; // Without an error.
+  assert.deepEqual(errors(caller), ["bad_message of deep", "bad_message", end]);
+  assert.deepEqual(errors(worker), []);
+});
+
+Deno.test("a payload that is only forwarded may be nested more deeply", () => {
+  const { caller, worker } = calling(fakeRouter());
+  const frame = `{"type":"invokefunction","invocation_id":"i2","function_id":"f","data":${DEEP}}`;
+
+  caller.say(frame);
+
+  const [text] = worker.connection.takeTexts();
+  assert.ok(text?.endsWith(`"data":${DEEP}}`));
+});
+
+for (const [order, space] of [["canonical", ""], ["another", " "]]) {
+  Deno.test(`a deep payload for a built-in function is invalid, in ${order} order`, () => {
+    const engine = fakeRouter();
+    const builtin = engine.openBuiltin("engine-state");
+    builtin.say({ type: "registerfunction", id: "state::set" });
+    const caller = engine.open();
+    const call = `{"type":"invokefunction","invocation_id":"i1","function_id":"state::set"`;
+
+    caller.say(`${space}${call},"data":{"value":${DEEP}}}`);
+
+    assert.deepEqual(errors(caller), ["invalid_payload of i1"]);
+    assert.deepEqual(builtin.connection.take(), []);
+  });
+
+  Deno.test(`a deep result for a built-in caller fails that call, in ${order} order`, () => {
+    const engine = fakeRouter();
+    const worker = engine.open();
+    worker.say({ type: "registerfunction", id: "f" });
+    const builtin = engine.openBuiltin("engine-http");
+    builtin.say({ type: "invokefunction", invocation_id: "i1", function_id: "f", data: 1 });
+    const [call] = handed(worker);
+
+    const of = `"invocation_id":"${call!.invocation_id}","function_id":"f"`;
+    worker.say(`${space}{"type":"invocationresult",${of},"result":${DEEP}}`);
+
+    assert.deepEqual(errors(builtin), ["bad_message of i1"]);
+    assert.equal(engine.router.runningCalls, 0);
+  });
+}
+
+Deno.test("a large frame in any order is forwarded without its payload being parsed", () => {
+  const { caller, worker, id } = calling(fakeRouter());
+  // Not JSON: only its receiver would notice.
+  const payload = `["${"x".repeat(PARSED_BYTES_MAX)}", nothing ]`;
+
+  caller.say(`{"function_id":"f","data":${payload} ,"invocation_id":"i2","type":"invokefunction"}`);
+  const [call] = worker.connection.takeTexts();
+  assert.ok(call?.endsWith(`,"function_id":"f","data":${payload}}`));
+  worker.say(
+    `{"result": ${payload},"invocation_id":"${id}","function_id":"f",` +
+      `"type":"invocationresult"}`,
+  );
+  const [result] = caller.connection.takeTexts();
+
+  assert.ok(result?.endsWith(`,"function_id":"f","result":${payload}}`));
+});
+
+Deno.test("a payload with too many parts is invalid where it would have to be parsed", () => {
+  const engine = fakeRouter();
+  const worker = engine.open();
+  worker.say({ type: "registerfunction", id: "f", request_format: { type: "object" } });
+  const builtin = engine.openBuiltin("engine-state");
+  builtin.say({ type: "registerfunction", id: "state::set" });
+  const caller = engine.open();
+  const payload = `[${"[],".repeat(JSON_PARTS_MAX)}1]`;
+
+  for (const id of ["f", "state::set"]) {
+    const of = `"invocation_id":"${id}","function_id":"${id}"`;
+    caller.say(`{"type":"invokefunction",${of},"data":${payload}}`);
+  }
+
+  assert.deepEqual(errors(caller), ["invalid_payload of f", "invalid_payload of state::set"]);
+  assert.deepEqual([worker, builtin].flatMap(({ connection }) => connection.take()), []);
+});
+
+Deno.test("a message other than a call or result is refused above its bound, unparsed", () => {
+  const engine = fakeRouter();
+  const worker = engine.open();
+  const long = "x".repeat(PARSED_BYTES_MAX);
+
+  for (let i = 0; i <= MALFORMED_FRAMES_MAX; i++) {
+    worker.say(`{"type":"registerfunction","id":"a::b","description":"${long}"}`);
+  }
+
+  const [first] = worker.connection.take();
+  assert.equal(worker.connection.closing, undefined);
+  assert.deepEqual(first, {
+    type: "error",
+    error: {
+      code: "bad_message",
+      message: `registerfunction of a::b: the message has ${PARSED_BYTES_MAX + 56} bytes, at ` +
+        `most ${PARSED_BYTES_MAX} are accepted; shorten its description, schemas, metadata or config`,
+      details: { bytes: PARSED_BYTES_MAX + 56, limit_bytes: PARSED_BYTES_MAX },
+    },
+  });
+});
 
 Deno.test("a malformed result from another worker than the callee ends nothing", () => {
   const engine = fakeRouter();

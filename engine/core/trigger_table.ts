@@ -27,7 +27,9 @@ import {
   type RegisterTriggerType,
   type TriggerRegistrationResult,
 } from "../../sdk/typescript/wire/protocol.ts";
+import { EqualDeliveries } from "./equal_deliveries.ts";
 import type { Peer } from "./peer.ts";
+import { type Holding, NO_HOLDING, Registrations } from "./registrations.ts";
 
 /** Triggers and trigger types that one worker may register. */
 export const TRIGGERS_PER_WORKER_MAX = 10_000;
@@ -41,6 +43,7 @@ export interface Trigger {
   /** The worker that registered it; disconnected while it is being restarted. */
   readonly owner: Peer;
   readonly type: TriggerType;
+  readonly holding: Holding;
   /** The frame for the provider. */
   readonly frame: string;
   /** Equal for triggers with equal function, config and metadata. */
@@ -61,20 +64,26 @@ export interface Delivery {
   readonly members: Map<Peer, Trigger>;
   /** The provider refused it and holds nothing. */
   isRefused: boolean;
+  /** Those of equal triggers, for types of built-in workers. */
+  readonly equals: EqualDeliveries<Delivery> | undefined;
 }
 
 /** The registered triggers. */
 export class TriggerTable {
-  readonly types: TriggerTypes = new TriggerTypes();
+  readonly types: TriggerTypes;
   readonly #parked: (trigger: Trigger) => void;
   readonly #byId = new Map<string, Trigger>();
   readonly #byOwner = new Map<Peer, Set<Trigger>>();
   /** By the id that the provider knows. */
   readonly #deliveries = new Map<string, Delivery>();
 
+  readonly #registrations: Registrations;
+
   /** `parked` is called for each trigger that is parked. */
-  constructor(parked: (trigger: Trigger) => void) {
+  constructor(parked: (trigger: Trigger) => void, registrations = new Registrations()) {
     this.#parked = parked;
+    this.#registrations = registrations;
+    this.types = new TriggerTypes(registrations);
   }
 
   /** All triggers. */
@@ -89,7 +98,7 @@ export class TriggerTable {
 
   /** Number of triggers and types of a worker. */
   countOf(peer: Peer): number {
-    return (this.#byOwner.get(peer)?.size ?? 0) + this.types.of(peer).length;
+    return (this.#byOwner.get(peer)?.size ?? 0) + this.types.countOf(peer);
   }
 
   /** Number of triggers that a worker registered. */
@@ -99,35 +108,45 @@ export class TriggerTable {
 
   /**
    * Adds a trigger and delivers it to its provider, if there is one. Another trigger with the same
-   * id ends first, unless it is orphaned and the new one takes over its delivery.
+   * id ends first, unless it is orphaned and the new one takes over its delivery. Returns the live
+   * connection that loses its trigger to this one. What the trigger takes is released when it ends.
    *
-   * @throws {EngineError} `serialization_error` when it is nested too deeply to be encoded.
+   * @throws {EngineError} `trigger_registration_failed` when the id belongs to another worker,
+   * `serialization_error` when it is nested too deeply to be encoded.
    */
-  add(owner: Peer, registration: RegisterTrigger, onSettled?: OnSettled): void {
+  add(
+    owner: Peer,
+    registration: RegisterTrigger,
+    onSettled?: OnSettled,
+    holding: Holding = NO_HOLDING,
+  ): Peer | undefined {
     const frame = frameOf(registration);
     const dedupeKey = dedupeKeyOf(registration);
     const before = this.#byId.get(registration.id);
-    const delivery = before && canTakeOver(owner, before, registration, dedupeKey)
-      ? before.delivery
-      : undefined;
+    const isOrphanEqual = before !== undefined && !before.owner.isLive &&
+      isEqual(before, registration, dedupeKey);
+    if (before && !isOrphanEqual) checkOwner(owner, before);
+    const delivery = isOrphanEqual && canTakeOver(owner, before) ? before.delivery : undefined;
     if (before && delivery) before.delivery = undefined;
     if (before) this.#end(before);
 
     const type = this.types.open(registration.trigger_type, registration.trigger_namespace);
-    const trigger: Trigger = { registration, owner, type, frame, dedupeKey, delivery, onSettled };
+    const stored = { registration, owner, type, holding, frame, dedupeKey };
+    const trigger: Trigger = { ...stored, delivery, onSettled };
     this.#byId.set(registration.id, trigger);
     const owned = this.#byOwner.get(owner);
     if (owned) owned.add(trigger);
     else this.#byOwner.set(owner, new Set([trigger]));
     type.triggers.add(trigger);
     if (before && delivery) {
-      delivery.members.delete(before.owner);
-      delivery.members.set(owner, trigger);
+      leave(delivery, before.owner);
+      join(delivery, owner, trigger);
     } else if (type.providers.length > 0) this.#deliver(trigger);
     else this.#parked(trigger);
     if (!before) this.#endEqualOrphan(trigger);
     // No provider is asked.
     if (delivery || type.providers.length === 0) settle(trigger, undefined);
+    return before && before.owner !== owner && before.owner.isLive ? before.owner : undefined;
   }
 
   /** Ends a trigger of a worker; `false` when it has none with that id. */
@@ -154,14 +173,21 @@ export class TriggerTable {
   }
 
   /** Makes a worker the provider of a type; `false` when a built-in worker provides it. */
-  addProvider(peer: Peer, registration: RegisterTriggerType): boolean {
+  addProvider(
+    peer: Peer,
+    registration: RegisterTriggerType,
+    holding: Holding = NO_HOLDING,
+  ): boolean {
     const type = this.types.open(registration.id, registration.namespace);
     const active = type.providers.at(-1)?.peer;
-    if (active?.isBuiltin && !peer.isBuiltin) return false;
+    if (active?.isBuiltin && !peer.isBuiltin) {
+      this.#registrations.release(peer, holding);
+      return false;
+    }
     // A provider that registers again gets its triggers again; a previous one loses them.
     if (active && active !== peer) this.#withdraw(type);
     this.#park(type);
-    this.types.addProvider(type, { peer, registration });
+    this.types.addProvider(type, { peer, registration, holding });
     for (const trigger of type.triggers) this.#deliver(trigger);
     return true;
   }
@@ -222,21 +248,28 @@ export class TriggerTable {
   #deliver(trigger: Trigger): void {
     const { type, dedupeKey, owner, registration } = trigger;
     const provider = type.providers.at(-1)!.peer;
-    const equal = provider.isBuiltin ? type.shared.get(dedupeKey) : undefined;
-    const known = equal?.find((delivery) => !delivery.isRefused && !delivery.members.has(owner));
+    const equals = provider.isBuiltin ? equalsOf(type, dedupeKey) : undefined;
+    const known = equals?.find(owner);
     if (known) {
-      known.members.set(owner, trigger);
+      join(known, owner, trigger);
       trigger.delivery = known;
       settle(trigger, undefined);
       return;
     }
     this.#freeId(registration.id);
     const { id } = registration;
-    const delivery = { id, provider, type, members: new Map([[owner, trigger]]), isRefused: false };
+    const delivery: Delivery = {
+      id,
+      provider,
+      type,
+      members: new Map(),
+      isRefused: false,
+      equals,
+    };
+    equals?.add(delivery);
+    join(delivery, owner, trigger);
     trigger.delivery = delivery;
     this.#deliveries.set(delivery.id, delivery);
-    if (equal) equal.push(delivery);
-    else if (provider.isBuiltin) type.shared.set(dedupeKey, [delivery]);
     if (provider.isLive) provider.connection.send(trigger.frame);
   }
 
@@ -261,6 +294,7 @@ export class TriggerTable {
   #end(trigger: Trigger): void {
     const { registration, owner, type, delivery } = trigger;
     this.#byId.delete(registration.id);
+    this.#registrations.release(owner, trigger.holding);
     const owned = this.#byOwner.get(owner)!;
     owned.delete(trigger);
     if (owned.size === 0) this.#byOwner.delete(owner);
@@ -268,7 +302,7 @@ export class TriggerTable {
     const orphans = type.orphans.get(trigger.dedupeKey);
     if (orphans?.delete(trigger) && orphans.size === 0) type.orphans.delete(trigger.dedupeKey);
     if (delivery) {
-      delivery.members.delete(owner);
+      leave(delivery, owner);
       if (delivery.members.size === 0) this.#endDelivery(delivery, trigger.dedupeKey);
     }
     this.types.closeIfEmpty(type);
@@ -278,10 +312,9 @@ export class TriggerTable {
   #endDelivery(delivery: Delivery, dedupeKey: string): void {
     this.#takeBack(delivery);
     this.#deliveries.delete(delivery.id);
-    const { shared } = delivery.type;
-    const rest = shared.get(dedupeKey)?.filter((other) => other !== delivery) ?? [];
-    if (rest.length > 0) shared.set(dedupeKey, rest);
-    else shared.delete(dedupeKey);
+    const { equals, type: { shared } } = delivery;
+    equals?.remove(delivery);
+    if (equals?.size === 0 && shared.get(dedupeKey) === equals) shared.delete(dedupeKey);
   }
 
   #takeBack({ id, provider, type, isRefused }: Delivery): void {
@@ -305,17 +338,53 @@ export class TriggerTable {
   }
 }
 
-/** Whether a new registration takes over the delivery of an orphaned trigger. */
-function canTakeOver(
-  owner: Peer,
-  { owner: before, type, dedupeKey, delivery }: Trigger,
+/**
+ * Checks that a worker may use the id of a trigger: ids belong to the name of the worker that
+ * registered them, until the last trigger with that id ends.
+ *
+ * @throws {EngineError} `trigger_registration_failed`, naming the owner.
+ */
+function checkOwner(peer: Peer, { owner, registration: { id } }: Trigger): void {
+  if (owner === peer || peer.hasNameOf(owner)) return;
+  const name = owner.ownerName ?? null;
+  const whose = name === null ? "a worker that has not announced itself" : `worker ${name}`;
+  const message = `Trigger ${id} belongs to ${whose}; register it with another id`;
+  const details = { owner: name, owner_worker_id: owner.id };
+  throw new EngineError("trigger_registration_failed", message, { details });
+}
+
+/** The deliveries of triggers with that key. */
+function equalsOf({ shared }: TriggerType, dedupeKey: string): EqualDeliveries<Delivery> {
+  const known = shared.get(dedupeKey);
+  if (known) return known;
+  const equals = new EqualDeliveries<Delivery>();
+  shared.set(dedupeKey, equals);
+  return equals;
+}
+
+function join({ members, equals }: Delivery, owner: Peer, trigger: Trigger): void {
+  members.set(owner, trigger);
+  equals?.joined(owner);
+}
+
+function leave({ members, equals }: Delivery, owner: Peer): void {
+  members.delete(owner);
+  equals?.left(owner);
+}
+
+/** Whether a registration is the same as that of a trigger. */
+function isEqual(
+  { type, dedupeKey }: Trigger,
   { trigger_type, trigger_namespace = DEFAULT_NAMESPACE }: RegisterTrigger,
-  newDedupeKey: string,
+  otherDedupeKey: string,
 ): boolean {
-  return !before.isLive && delivery !== undefined && !delivery.isRefused &&
-    type.id === trigger_type && type.namespace === trigger_namespace &&
-    dedupeKey === newDedupeKey &&
-    !delivery.members.has(owner);
+  return type.id === trigger_type && type.namespace === trigger_namespace &&
+    dedupeKey === otherDedupeKey;
+}
+
+/** Whether an equal registration takes over the delivery of an orphaned trigger. */
+function canTakeOver(owner: Peer, { delivery }: Trigger): boolean {
+  return delivery !== undefined && !delivery.isRefused && !delivery.members.has(owner);
 }
 
 function settle(trigger: Trigger, error: ErrorBody | undefined): void {
@@ -352,6 +421,7 @@ function dedupeKeyOf(registration: RegisterTrigger): string {
 export interface Provider {
   readonly peer: Peer;
   readonly registration: RegisterTriggerType;
+  readonly holding: Holding;
 }
 
 /** A type with a provider, or with triggers that wait for one. */
@@ -363,7 +433,7 @@ export interface TriggerType {
   /** All triggers of the type. */
   readonly triggers: Set<Trigger>;
   /** Deliveries that a built-in provider holds, by dedupe key: PROTOCOL 4.1 rule 9. */
-  readonly shared: Map<string, Delivery[]>;
+  readonly shared: Map<string, EqualDeliveries<Delivery>>;
   /** Triggers whose worker has disconnected and will come back, by dedupe key. */
   readonly orphans: Map<string, Set<Trigger>>;
 }
@@ -372,6 +442,11 @@ export interface TriggerType {
 export class TriggerTypes {
   readonly #types = new Map<string, TriggerType>();
   readonly #byPeer = new Map<Peer, Set<TriggerType>>();
+  readonly #registrations: Registrations;
+
+  constructor(registrations: Registrations = new Registrations()) {
+    this.#registrations = registrations;
+  }
 
   /** All types, including those without a provider. */
   all(): Iterable<TriggerType> {
@@ -410,6 +485,16 @@ export class TriggerTypes {
     return [...this.#byPeer.get(peer) ?? []];
   }
 
+  /** Number of types that a worker provides. */
+  countOf(peer: Peer): number {
+    return this.#byPeer.get(peer)?.size ?? 0;
+  }
+
+  /** What a worker's registration of a type takes; `undefined` when it has none. */
+  holdingOf(peer: Peer, id: string, namespace?: string): Holding | undefined {
+    return this.find(id, namespace)?.providers.find((one) => one.peer === peer)?.holding;
+  }
+
   /** Makes a worker the newest provider of a type. */
   addProvider(type: TriggerType, provider: Provider): void {
     this.removeProvider(type, provider.peer);
@@ -423,7 +508,8 @@ export class TriggerTypes {
   removeProvider(type: TriggerType, peer: Peer): void {
     const at = type.providers.findIndex((provider) => provider.peer === peer);
     if (at < 0) return;
-    type.providers.splice(at, 1);
+    const [{ holding }] = type.providers.splice(at, 1) as [Provider];
+    this.#registrations.release(peer, holding);
     const owned = this.#byPeer.get(peer)!;
     owned.delete(type);
     if (owned.size === 0) this.#byPeer.delete(peer);

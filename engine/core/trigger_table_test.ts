@@ -7,14 +7,17 @@ import assert from "node:assert/strict";
 import { type EngineEvent, WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../ports/events.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import {
+  announce,
   answerTrigger,
   fakeRouter,
+  only,
   TRIGGER,
   triggersSentTo,
   TYPE,
   withTriggerType,
 } from "../../tests/fakes/fake_router.ts";
 import { Peer } from "./peer.ts";
+import { NO_HOLDING } from "./registrations.ts";
 import { type Provider, TriggerTypes } from "./trigger_table.ts";
 
 Deno.test("a trigger is delivered to the provider of its type, and success is not reported", () => {
@@ -157,6 +160,79 @@ Deno.test("a trigger ends when its originator disconnects", () => {
   assert.equal(router.directory.trigger("t1"), undefined);
 });
 
+Deno.test("a trigger id belongs to the name of its worker", () => {
+  const { provider, originator, open, router, events } = withTriggerType();
+  announce(originator, [], "shop");
+  originator.say(TRIGGER);
+  const thief = open();
+  announce(thief, [], "thief");
+  const unnamed = open();
+  provider.connection.take();
+
+  for (const other of [thief, unnamed]) {
+    other.connection.take();
+    other.say({ ...TRIGGER, function_id: "thief::route" });
+
+    const answer = only(other);
+    assert.equal(answer.type, "triggerregistrationresult");
+    assert.deepEqual((answer as { error?: unknown }).error, {
+      code: "trigger_registration_failed",
+      message: "Trigger t1 belongs to worker shop; register it with another id",
+      details: { owner: "shop", owner_worker_id: originator.worker_id },
+    });
+  }
+  assert.deepEqual(triggersSentTo(provider), []);
+  assert.equal(router.directory.trigger("t1")?.function_id, "docs::index");
+  assert.deepEqual(
+    events.filter(({ type }) => type === "warning").map((event) =>
+      event.type === "warning" && [event.worker_id, event.text]
+    ),
+    [thief, unnamed].map(({ worker_id }) => [worker_id, "a trigger was refused"]),
+  );
+});
+
+Deno.test("a connection of the same worker replaces a trigger, and the one before is notified", () => {
+  const { originator, open, router, events } = withTriggerType();
+  announce(originator, [], "shop");
+  originator.say(TRIGGER);
+  const replica = open();
+  announce(replica, [], "shop");
+
+  replica.say({ ...TRIGGER, function_id: "docs::other" });
+
+  assert.equal(router.directory.trigger("t1")?.worker_id, replica.worker_id);
+  const answer = only(originator) as { type: string; id: string; error: { message: string } };
+  assert.equal(answer.type, "triggerregistrationresult");
+  assert.match(answer.error.message, /^Trigger t1 was registered again by another connection/);
+  const warning = events.find(({ type }) => type === "warning");
+  assert.ok(warning?.type === "warning" && warning.worker_id === originator.worker_id);
+});
+
+Deno.test("a trigger id is free when the last connection of its owner has left", () => {
+  const { originator, open, router } = withTriggerType();
+  announce(originator, [], "shop");
+  originator.say(TRIGGER);
+  originator.cut();
+  const other = open();
+  announce(other, [], "other");
+
+  other.say(TRIGGER);
+
+  assert.equal(router.directory.trigger("t1")?.worker_id, other.worker_id);
+});
+
+Deno.test("a worker cannot take the id of a trigger by announcing the name of a built-in worker", () => {
+  const { originator, open, openBuiltin, router } = withTriggerType();
+  const builtin = openBuiltin("engine-state");
+  builtin.say(TRIGGER);
+  for (const other of [originator, open()]) {
+    announce(other, [], "engine-state");
+    other.say(TRIGGER);
+  }
+
+  assert.equal(router.directory.trigger("t1")?.worker_id, builtin.worker_id);
+});
+
 Deno.test("a trigger with a known id replaces the one before, which ends first", () => {
   const { provider, originator } = withTriggerType();
   originator.say(TRIGGER);
@@ -169,8 +245,10 @@ Deno.test("a trigger with a known id replaces the one before, which ends first",
 
 Deno.test("a trigger that was registered again on another connection outlives the first one", () => {
   const { provider, originator, open, router } = withTriggerType();
+  announce(originator);
   originator.say(TRIGGER);
   const again = open();
+  announce(again);
   again.say(TRIGGER);
   triggersSentTo(provider);
 
@@ -313,7 +391,7 @@ function provider(id: string): Provider {
   const info = { address: null, launch_id: null, builtin: null };
   const identity = { id, reattach_token: "", info, connected_at_ms: 0 };
   const registration = { type: "registertriggertype", id: "cron", description: "" } as const;
-  return { peer: new Peer(new FakeConnection(id), identity), registration };
+  return { peer: new Peer(new FakeConnection(id), identity), registration, holding: NO_HOLDING };
 }
 
 Deno.test("the newest provider of a type serves it, and then the one before", () => {

@@ -138,9 +138,10 @@ async function readPin(file: string): Promise<Pin | undefined> {
 
 /** Writes a file atomically, so that a crash leaves no partial one. */
 async function writePin(file: string, pin: Pin): Promise<void> {
-  await Deno.mkdir(file.slice(0, file.lastIndexOf("/")), { recursive: true });
+  const folder = file.slice(0, file.lastIndexOf("/"));
+  await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
   const temporary = `${file}.${crypto.randomUUID().slice(0, 8)}.tmp`;
-  await Deno.writeTextFile(temporary, JSON.stringify(pin));
+  await Deno.writeTextFile(temporary, JSON.stringify(pin), { mode: 0o600 });
   await Deno.rename(temporary, file);
 }
 

@@ -1,11 +1,11 @@
 /**
- * What a guest sees of the host: which folders and which environment variables.
+ * What a worker sees of the host: which folders a guest, and which environment variables any.
  *
  * A guest receives the system's programs, its runtime, and the worker's own folders, each at the
  * path that it has on the host. A folder that contains private files (the user's home, the engine's
  * files) is refused rather than masked: root in a guest can lift a mask. Of the engine's
- * environment it receives settings of the network, package managers and language, since other
- * variables may hold keys.
+ * environment a worker receives settings of the network, package managers and language, since other
+ * variables may hold keys; one without a guest also those that name places of the host.
  *
  * @module
  */
@@ -55,12 +55,20 @@ const WHOLE_IN_HOME = [
 const VIRTUAL_FOLDERS = ["/dev", "/proc", "/sys"];
 /** Certificates that a guest has a copy of, where the host has them. */
 const CERTIFICATES = ["/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted"];
-/** Variables that a guest receives; those of toolchains come on top. */
+/** Variables that every worker receives; those of toolchains come on top. */
 const PASSED = [
   /^(https?|ftp|all|no)_proxy$/i,
   /^(SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|GIT_SSL_CAINFO)$/,
   /^(NIX_SSL_CERT_FILE|AWS_CA_BUNDLE|HTTPLIB2_CA_CERTS)$/,
   /^(GRPC_DEFAULT_SSL_ROOTS_FILE_PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ)$/,
+];
+
+/** Variables that name the user and places of the host, which plain processes receive besides. */
+const PASSED_ON_HOST = [
+  /^(PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TMP|TEMP|XDG_[A-Z]+_(HOME|DIR|DIRS))$/,
+  /^(DENO_DIR|NODE_OPTIONS|NODE_PATH|PYTHONHOME|VIRTUAL_ENV|LD_LIBRARY_PATH|DYLD_\w+)$/,
+  /^(ASDF_(DATA_)?DIR|FNM_DIR|MISE_(DATA|CONFIG)_DIR|NODENV_ROOT|NVM_DIR|N_PREFIX)$/,
+  /^(PYENV_(ROOT|VERSION)|VOLTA_HOME)$/,
 ];
 
 /**
@@ -213,6 +221,14 @@ function refused(name: string, why: string): EngineError {
   return new EngineError("isolation_unavailable", message, { details: { isolation: "microvm" } });
 }
 
+/** The part of an environment that a worker receives which runs as a plain process. */
+export function processEnv(env: Readonly<Record<string, string>>): Record<string, string> {
+  const entries = Object.entries(env).filter(([name]) => {
+    return isPassed(name) || PASSED_ON_HOST.some((pattern) => pattern.test(name));
+  });
+  return Object.fromEntries(entries);
+}
+
 /**
  * The part of an environment that a guest receives. Values and words in them that are paths which
  * the guest does not have are left out; `visible` are the folders that it sees besides the
@@ -225,12 +241,16 @@ export function guestEnv(
   const places = [SYSTEM, ...CERTIFICATES, ...visible];
   const passed: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) {
-    if (!PASSED.some((pattern) => pattern.test(name)) && !isGuestSetting(name)) continue;
+    if (!isPassed(name)) continue;
     const words = value.split(/\s+/).filter((word) => isVisible(word, places));
     const left = /(^|\s)(\/|~|file:)/.test(value) ? words.join(" ") : value;
     if (left !== "" || value === "") passed[name] = left;
   }
   return passed;
+}
+
+function isPassed(name: string): boolean {
+  return PASSED.some((pattern) => pattern.test(name)) || isGuestSetting(name);
 }
 
 /** Whether a word is no path, or one in these folders. */

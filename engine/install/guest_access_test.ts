@@ -3,6 +3,7 @@ import type { Containment, LaunchSpec } from "../ports/launcher.ts";
 import {
   checkDirectory,
   guestEnv,
+  processEnv,
   type ProtectedFolders,
   resolveShares,
   WorkerFolders,
@@ -258,4 +259,33 @@ Deno.test("guestEnv() leaves out places of the host's package managers", () => {
   };
 
   assert.deepEqual(guestEnv(env, ["/srv/w"]), {});
+});
+
+Deno.test("processEnv() passes what guests get and places of the host, and no keys", () => {
+  const passed = {
+    PATH: "/usr/bin",
+    HOME: "/home/u",
+    TMPDIR: "/tmp/u",
+    LC_ALL: "C",
+    TZ: "UTC",
+    https_proxy: "http://proxy:3128",
+    SSL_CERT_FILE: "/home/u/corp.pem",
+    PIP_INDEX_URL: "https://packages.example/simple",
+    DENO_DIR: "/home/u/.deno",
+    NVM_DIR: "/home/u/.nvm",
+    PYENV_ROOT: "/home/u/.pyenv",
+    XDG_CACHE_HOME: "/home/u/.cache",
+  };
+  const kept = {
+    AWS_SECRET_ACCESS_KEY: "key",
+    GITHUB_TOKEN: "key",
+    DATABASE_URL: "postgres://",
+    ENGINE_TOKEN: "key",
+    MISE_GITHUB_TOKEN: "key",
+    DENO_AUTH_TOKENS: "key",
+    SSH_AUTH_SOCK: "/run/agent",
+    OTEL_EXPORTER_OTLP_HEADERS: "authorization=key",
+  };
+
+  assert.deepEqual(processEnv({ ...passed, ...kept }), passed);
 });

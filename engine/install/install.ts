@@ -244,8 +244,8 @@ export async function writeInstallation(
   installation: Installation,
 ): Promise<void> {
   const folder = `${dataDirectory}/installed`;
-  await Deno.mkdir(folder, { recursive: true });
+  await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
   const temporary = `${folder}/${name}.${crypto.randomUUID().slice(0, 8)}.tmp`;
-  await Deno.writeTextFile(temporary, JSON.stringify(installation));
+  await Deno.writeTextFile(temporary, JSON.stringify(installation), { mode: 0o600 });
   await Deno.rename(temporary, `${folder}/${name}.json`);
 }

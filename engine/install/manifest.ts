@@ -22,7 +22,7 @@ import type { Toolchain } from "./runtimes/runtime.ts";
 import { MANIFEST, readWorkerText } from "./worker_files.ts";
 
 /** Largest manifest, in bytes: the engine's only thread reads it. */
-const MANIFEST_BYTES_MAX = 32 * 1024;
+const MANIFEST_BYTES_MAX = 16 * 1024;
 /** Memory of a microVM unless the manifest says, in MiB. */
 const GUEST_MEMORY_MB = 512;
 /** Most memory of a microVM, in MiB. */

@@ -20,7 +20,7 @@ import type {
 } from "../ports/launcher.ts";
 import { pathOutside } from "../process/programs.ts";
 import { allowManifest, containedFolders, pinContainment } from "./containment.ts";
-import { checkDirectory, guestEnv, SYSTEM_PATH } from "./guest_access.ts";
+import { checkDirectory, guestEnv, processEnv, SYSTEM_PATH } from "./guest_access.ts";
 import { cacheFolder, dependencyFolder, installDependencies, type Installed } from "./install.ts";
 import { readManifest, type WorkerSpec } from "./manifest.ts";
 import { pathWithDeno } from "./runtimes/javascript.ts";
@@ -120,7 +120,7 @@ export function isolationOf(
   return entry.isolation ?? spec?.isolation ?? (platform === "linux" ? "microvm" : "process");
 }
 
-/** A plain process has the engine's environment and file system. */
+/** A plain process has the file system of the host, and a part of the engine's environment. */
 async function uncontained(
   entry: DirectoryEntry,
   spec: WorkerSpec,
@@ -131,7 +131,8 @@ async function uncontained(
   const writable = await containedFolders(dataDirectory);
   const path = own.PATH ?? await pathOutside(host, writable, []);
   const PATH = await pathWithDeno(path, dataDirectory);
-  return { env: { ...own, ...workerEnv(entry, "process"), PATH } };
+  const passed = processEnv(Deno.env.toObject());
+  return { env: { ...passed, ...own, ...workerEnv(entry, "process"), PATH } };
 }
 
 /**

@@ -77,6 +77,11 @@ export function logEvent(log: Log, event: EngineEvent): void {
         id: event.worker_id,
         pid: event.pid,
       });
+    case "worker_suspected":
+      return log[event.is_suspect ? "warn" : "info"](
+        event.is_suspect ? "worker does not answer" : "worker answers again",
+        { worker: event.name ?? undefined, id: event.worker_id },
+      );
     case "worker_disconnected":
       if (event.name === null) {
         return log.debug("connection closed", { id: event.worker_id, reason: event.reason });

@@ -1,67 +1,94 @@
 /**
  * {@linkcode Schemas} on ajv: JSON Schema 2020-12, compiled to code when first needed.
  *
- * The import is deferred: ajv is evaluated with the first schema, which takes 90 ms and 23 MB that
- * most engines never need. An `import()` would not do, since the core compiles a schema while it
- * routes a call and cannot wait. Any further schema takes about 1 ms.
+ * The imports are deferred: ajv is evaluated with the first schema, which takes 90 ms and 23 MB
+ * that most engines never need, and re2js with the first expression, 13 ms and 4 MB. An `import()`
+ * would not do, since the core compiles a schema while it routes a call and cannot wait. Any
+ * further schema takes about 1 ms.
  *
  * A schema comes from a worker and a value from a caller, so both are bounded: no document is ever
- * fetched, a large invalid value is not searched for its second error, and a check whose
- * expressions (`pattern`) take too long is aborted; the same schema is then not used for a while.
- * `format` is an annotation, as 2020-12 has it, and is not checked.
+ * fetched, the parts of a schema are counted and so is the work of a check (`schema_steps.ts`), and
+ * expressions (`pattern`) run on RE2, whose time grows with the text alone. A check keeps nothing
+ * of the checks before it: a hostile value costs no other caller. `format` is an annotation, as
+ * 2020-12 has it, and is not checked.
  *
  * @module
  */
-import * as nodeVm from "node:vm";
 import defer * as ajv from "ajv/dist/2020.js";
+import defer * as re2 from "re2js";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Schemas, ValidationError } from "../ports/schemas.ts";
+import {
+  CHECK_STEPS,
+  countParts,
+  MEMBER_STEPS,
+  type MeteredSchema,
+  meterSchema,
+  OutOfSteps,
+  type StepCost,
+  Steps,
+  STEPS_KEYWORD,
+} from "./schema_steps.ts";
 
 /** Longest schema that a worker may register, as JSON text. */
 export const SCHEMA_CHARS_MAX = 64 * 1024;
 /** Deepest nesting of a schema. */
 export const SCHEMA_DEPTH_MAX = 64;
+/** Longest expression. */
+export const PATTERN_CHARS_MAX = 1_000;
+/** Instructions of all expressions of one schema, as RE2 compiles them. */
+export const PATTERN_INSTRUCTIONS_MAX = 5_000;
 /** Validation errors listed for one value. */
 export const VALIDATION_ERRORS_MAX = 20;
-/** Time limit of one check against a schema with regular expressions. */
-const SCHEMA_CHECK_MS = 250;
+/** Longest path, and longest message, of a validation error. */
+export const VALIDATION_TEXT_CHARS_MAX = 500;
+/** Subschemas of the compiled checks that are kept; the least recently used are compiled again. */
+export const COMPILED_SUBSCHEMAS_MAX = 20_000;
+
+/** Values with more parts than this are searched for their first error only. */
+const ALL_ERRORS_PARTS_MAX = 1_000;
+/** Steps for finding the errors after the first. */
+const ALL_ERRORS_STEPS = 200_000;
+/** Characters of allowed values that a message lists. */
+const ALLOWED_CHARS_MAX = 200;
+/** Steps of any test of an expression, and characters of a text that RE2 reads in one at best. */
+const PATTERN_STEPS = { atLeast: 20, atMost: 200 } as const;
+const PATTERN_CHARS_PER_STEP = 2;
+const STEPS_PER_MS = 100_000;
+/** Steps of comparing an item with all others, besides those for its length. */
+const UNIQUE_ITEM_STEPS = 20;
+
+const TOO_MUCH_WORK: ValidationError = {
+  path: "",
+  message: "takes more work to be checked by its schema than one payload may; send less at a time",
+};
 
 type Ajv = InstanceType<typeof ajv.Ajv2020>;
 type Validate = ReturnType<Ajv["compile"]>;
 type Failure = NonNullable<Validate["errors"]>[number];
-type Schema = boolean | Record<string, Json>;
-
-/** Values with more parts than this are searched for their first error only. */
-const ALL_ERRORS_PARTS_MAX = 1_000;
-const TOO_SLOW: ValidationError = {
-  path: "",
-  message: "takes too long to be checked by its schema",
-};
-/** A schema whose check took too long is not used for the time of this many checks. */
-const PAUSE_CHECKS = 100;
-/** Characters of allowed values that a message lists. */
-const ALLOWED_CHARS_MAX = 200;
+type Schema = boolean | JsonObject;
 
 /** Makes the engine's {@linkcode Schemas}. */
 export function createSchemas(): Schemas {
+  const compiled = new CompiledSchemas();
+  const steps = new Steps();
   let drafts: Ajv | undefined;
   return {
     compile(raw) {
-      const schema = usableSchema(raw);
+      const usable = usableSchema(raw);
       drafts ??= new ajv.Ajv2020(COMMON);
-      if (!drafts.validateSchema(schema)) throw invalid(drafts.errorsText(drafts.errors));
-      const bounds = /"pattern(?:Properties)?"/.test(JSON.stringify(schema)) && new TimeBound();
-      const run = (validate: Validate, value: Json): readonly ValidationError[] =>
-        bounds ? bounds.run(() => errorsOf(validate, value)) : errorsOf(validate, value);
-      const findFirst = compileAlone(schema, false);
-      let findAll: Validate | undefined;
+      if (!drafts.validateSchema(usable)) throw invalid(drafts.errorsText(drafts.errors));
+      const metered = meteredOf(usable);
+      const holder: Holder = { compiled: new CompiledSchema(metered, steps), id: 0 };
+      compiled.add(holder, metered.subschemas);
       return (value) => {
-        const found = run(findFirst, value);
-        if (found.length === 0 || hasManyParts(value)) return found;
-        // Compiled now, since most schemas never get an invalid value.
-        findAll ??= compileAlone(schema, true);
-        return run(findAll, value);
+        if (holder.compiled) compiled.touch(holder);
+        else {
+          holder.compiled = new CompiledSchema(metered, steps);
+          compiled.add(holder, metered.subschemas);
+        }
+        return holder.compiled.check(value);
       };
     },
   };
@@ -73,31 +100,6 @@ const COMMON = {
   logger: false,
   code: { optimize: false }, // Optimizing takes longer than a check ever saves.
 } as const;
-
-/** Names that every object inherits; only schemas with one of them check for own properties. */
-const INHERITED_NAME = new RegExp(
-  `"(${Object.getOwnPropertyNames(Object.prototype).join("|")})"`,
-);
-
-/** Instead of ajv's own, which compares all pairs of items: minutes for a long list. */
-const UNIQUE_ITEMS = {
-  keyword: "uniqueItems",
-  type: "array",
-  schemaType: "boolean",
-  compile: (isWanted: boolean) => (items: Json[]) => !isWanted || areUnique(items),
-  error: { message: "must NOT have duplicate items" },
-} as const;
-
-function areUnique(items: readonly Json[]): boolean {
-  const seen = new Set<string>();
-  return items.every((item) => seen.size < seen.add(JSON.stringify(item, sortMembers)).size);
-}
-
-/** Objects with the same members are equal, whatever their order. */
-function sortMembers(_name: string, value: Json): Json {
-  if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1));
-}
 
 /** The schema, if it is within its bounds, as 2020-12 whatever draft it names. */
 function usableSchema(schema: Json): Schema {
@@ -115,79 +117,6 @@ function usableSchema(schema: Json): Schema {
   return rest;
 }
 
-/** Compiles in an instance of its own, so that no schema is kept longer and no `$id` collides. */
-function compileAlone(schema: Schema, allErrors: boolean): Validate {
-  try {
-    const ownProperties = INHERITED_NAME.test(JSON.stringify(schema));
-    const options = { ...COMMON, allErrors, ownProperties, meta: false, validateSchema: false };
-    const alone = new ajv.Ajv2020(options);
-    alone.removeKeyword("uniqueItems").addKeyword(UNIQUE_ITEMS);
-    const validate = alone.compile(schema);
-    if ("$async" in validate) throw new Error("it is asynchronous");
-    return validate;
-  } catch (cause) {
-    throw invalid(cause instanceof Error ? cause.message : String(cause), cause);
-  }
-}
-
-function invalid(why: string, cause?: unknown): EngineError {
-  const message = `The schema cannot be used: ${why.slice(0, 500)}`;
-  return new EngineError("invalid_schema", message, { cause });
-}
-
-/** Aborts checks by one schema that take too long: its worker may be hostile. */
-class TimeBound {
-  readonly #context = nodeVm.createContext({ check: () => {} });
-  readonly #script = new nodeVm.Script("check()");
-  #pausedUntil = 0;
-
-  run(check: () => readonly ValidationError[]): readonly ValidationError[] {
-    if (performance.now() < this.#pausedUntil) return [TOO_SLOW];
-    this.#context.check = check;
-    try {
-      return this.#script.runInContext(this.#context, { timeout: SCHEMA_CHECK_MS });
-    } catch (thrown) {
-      if ((thrown as { code?: string }).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw thrown;
-      this.#pausedUntil = performance.now() + PAUSE_CHECKS * SCHEMA_CHECK_MS;
-      return [TOO_SLOW];
-    } finally {
-      this.#context.check = undefined; // It references the value.
-    }
-  }
-}
-
-function errorsOf(validate: Validate, value: Json): readonly ValidationError[] {
-  try {
-    if (validate(value)) return [];
-    return (validate.errors ?? []).slice(0, VALIDATION_ERRORS_MAX).map(errorOf);
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    return [{ path: "", message: "is nested too deep to be checked" }];
-  } finally {
-    validate.errors = null; // They reference the value.
-  }
-}
-
-function errorOf(failure: Failure): ValidationError {
-  const { instancePath: path, keyword, params, message = `does not fit ${keyword}` } = failure;
-  switch (keyword) {
-    case "additionalProperties":
-      return { path, message: `${message}: ${params.additionalProperty}` };
-    case "unevaluatedProperties":
-      return { path, message: `${message}: ${params.unevaluatedProperty}` };
-    case "enum":
-      return { path, message: `${message}: ${shortened(JSON.stringify(params.allowedValues))}` };
-    case "const":
-      return { path, message: `${message}: ${shortened(JSON.stringify(params.allowedValue))}` };
-    default:
-      return { path, message };
-  }
-}
-
-function shortened(text: string): string {
-  return text.length > ALLOWED_CHARS_MAX ? text.slice(0, ALLOWED_CHARS_MAX) + "…" : text;
-}
-
 /** Characters of the schema as JSON; infinite when it is nested deeper than the stack. */
 function sizeOf(schema: Json): number {
   try {
@@ -203,16 +132,330 @@ function isDeeperThan(value: Json, levels: number): boolean {
   return level.length > 0;
 }
 
-function hasManyParts(value: Json): boolean {
-  const waiting = [value];
-  for (let seen = 0; waiting.length > 0; seen++) {
-    const parts = partsOf(waiting.pop()!);
-    if (seen + parts.length > ALL_ERRORS_PARTS_MAX) return true;
-    waiting.push(...parts);
-  }
-  return false;
-}
-
 function partsOf(value: Json): Json[] {
   return value !== null && typeof value === "object" ? Object.values(value) : [];
+}
+
+function meteredOf(schema: Schema): MeteredSchema {
+  try {
+    return meterSchema(schema);
+  } catch (cause) {
+    throw invalid((cause as Error).message, cause);
+  }
+}
+
+function invalid(why: string, cause?: unknown): EngineError {
+  const message = `The schema cannot be used: ${why.slice(0, VALIDATION_TEXT_CHARS_MAX)}`;
+  return new EngineError("invalid_schema", message, { cause });
+}
+
+/** A schema's compiled form, while it is kept. */
+interface Holder {
+  compiled: CompiledSchema | undefined;
+  /** Its place in {@linkcode CompiledSchemas}. */
+  id: number;
+}
+
+/** Bounds the compiled schemas that are kept; does not keep those of functions that are gone. */
+class CompiledSchemas {
+  /** The least recently used first. */
+  readonly #kept = new Map<number, { readonly of: WeakRef<Holder>; readonly subschemas: number }>();
+  #subschemas = 0;
+  #ids = 0;
+
+  add(holder: Holder, subschemas: number): void {
+    holder.id = ++this.#ids;
+    this.#kept.set(holder.id, { of: new WeakRef(holder), subschemas });
+    this.#subschemas += subschemas;
+    for (const [id, { of, subschemas }] of this.#kept) {
+      if (this.#subschemas <= COMPILED_SUBSCHEMAS_MAX || id === holder.id) return;
+      this.#kept.delete(id);
+      this.#subschemas -= subschemas;
+      const oldest = of.deref();
+      if (oldest) oldest.compiled = undefined;
+    }
+  }
+
+  touch({ id }: Holder): void {
+    const entry = this.#kept.get(id)!;
+    this.#kept.delete(id);
+    this.#kept.set(id, entry);
+  }
+}
+
+/** The code that ajv made of a schema. */
+class CompiledSchema {
+  readonly #metered: MeteredSchema;
+  readonly #steps: Steps;
+  readonly #findFirst: Validate;
+  #findAll: Validate | undefined;
+
+  constructor(metered: MeteredSchema, steps: Steps) {
+    this.#metered = metered;
+    this.#steps = steps;
+    this.#findFirst = compileMetered(metered, steps, false);
+  }
+
+  check(value: Json): readonly ValidationError[] {
+    const found = this.#run(this.#findFirst, value, CHECK_STEPS, true);
+    if (found.length === 0 || found[0] === TOO_MUCH_WORK) return found;
+    if (countParts(value, ALL_ERRORS_PARTS_MAX + 1) > ALL_ERRORS_PARTS_MAX) return found;
+    // Compiled now, since most schemas never get an invalid value.
+    this.#findAll ??= compileMetered(this.#metered, this.#steps, true);
+    const all = this.#run(this.#findAll, value, ALL_ERRORS_STEPS, false);
+    return all[0] === TOO_MUCH_WORK ? found : all;
+  }
+
+  #run(
+    validate: Validate,
+    value: Json,
+    steps: number,
+    countsParts: boolean,
+  ): readonly ValidationError[] {
+    this.#steps.start(value, steps, countsParts);
+    try {
+      if (validate(value)) return [];
+      return (validate.errors ?? []).slice(0, VALIDATION_ERRORS_MAX)
+        .map((failure) => errorOf(failure, this.#metered.allowed));
+    } catch (error) {
+      if (error instanceof OutOfSteps) return [TOO_MUCH_WORK];
+      if (!(error instanceof RangeError)) throw error;
+      return [{ path: "", message: "is nested too deep to be checked" }];
+    } finally {
+      this.#steps.end();
+      validate.errors = null; // They reference the value.
+    }
+  }
+}
+
+/** Names that every object inherits; only schemas with one of them check for own properties. */
+const INHERITED_NAME = new RegExp(
+  `"(${Object.getOwnPropertyNames(Object.prototype).join("|")})"`,
+);
+
+/** Compiles in an instance of its own, so that no schema is kept longer and no `$id` collides. */
+function compileMetered(metered: MeteredSchema, steps: Steps, allErrors: boolean): Validate {
+  const { schema } = metered;
+  try {
+    const alone = new ajv.Ajv2020({
+      ...COMMON,
+      allErrors,
+      ownProperties: INHERITED_NAME.test(JSON.stringify(schema)),
+      meta: false,
+      validateSchema: false,
+      inlineRefs: false, // A small schema with many references would become a large one.
+      code: { ...COMMON.code, regExp: linearExpressions(steps) },
+    });
+    replaceKeywords(alone, metered.allowed, steps);
+    const validate = alone.compile(schema);
+    if ("$async" in validate) throw new Error("it is asynchronous");
+    return validate;
+  } catch (cause) {
+    throw invalid(cause instanceof Error ? cause.message : String(cause), cause);
+  }
+}
+
+function replaceKeywords(alone: Ajv, allowed: readonly Json[], steps: Steps): void {
+  alone.addKeyword({
+    keyword: STEPS_KEYWORD,
+    schemaType: "array",
+    code({ gen, schema, data }) {
+      const apply = gen.scopeValue("func", { ref: steps.apply });
+      const cost = gen.scopeValue("obj", { ref: schema as StepCost });
+      gen.code(ajv._`${apply}(${cost}, ${data})`);
+    },
+  });
+  // In front of all others, those of numbers and texts included.
+  const { rules } = alone.RULES;
+  const group = rules.find(({ rules }) => rules.some(({ keyword }) => keyword === STEPS_KEYWORD))!;
+  const [counting] = group.rules.splice(-1);
+  rules.unshift({ rules: [counting!] });
+
+  // ajv's own compares all pairs of items: minutes for a long list.
+  alone.removeKeyword("uniqueItems").addKeyword({
+    keyword: "uniqueItems",
+    type: "array",
+    schemaType: "boolean",
+    compile: (isWanted: boolean) => (items: Json[]) => !isWanted || areUnique(items, steps),
+    error: { message: "must NOT have duplicate items" },
+  });
+  // ajv's own count all characters of a text.
+  for (const [keyword, how] of [["minLength", "fewer"], ["maxLength", "more"]] as const) {
+    const isWithin = keyword === "minLength"
+      ? (text: string, min: number) => text.length >= min && !isShorter(text, min, steps)
+      : (text: string, max: number) => text.length <= max || isShorter(text, max + 1, steps);
+    alone.removeKeyword(keyword).addKeyword({
+      keyword,
+      type: "string",
+      schemaType: "number",
+      code(cxt) {
+        const run = cxt.gen.scopeValue("func", { ref: isWithin });
+        cxt.pass(ajv._`${run}(${cxt.data}, ${cxt.schema})`);
+      },
+      error: {
+        message: ({ schema }) => ajv.str`must NOT have ${how} than ${schema} characters`,
+      },
+    });
+  }
+  replaceComparisons(alone, allowed, steps);
+}
+
+/** ajv's own compare with each allowed value in turn. */
+function replaceComparisons(alone: Ajv, allowed: readonly Json[], steps: Steps): void {
+  alone.removeKeyword("enum").removeKeyword("const");
+  for (const keyword of ["enum", "const"] as const) {
+    alone.addKeyword({
+      keyword,
+      schemaType: "number",
+      code(cxt) {
+        const at = cxt.schema as number;
+        const listed = keyword === "enum" ? allowed[at] as Json[] : [allowed[at]!];
+        const isAllowed = cxt.gen.scopeValue("func", { ref: oneOf(listed, steps) });
+        cxt.pass(ajv._`${isAllowed}(${cxt.data})`);
+      },
+      error: {
+        message: keyword === "enum"
+          ? "must be equal to one of the allowed values"
+          : "must be equal to constant",
+        params: ({ schema }) => ajv._`{at: ${schema}}`,
+      },
+    });
+  }
+}
+
+/** Whether a text has fewer than `count` characters; those beyond the first 65,536 count as two. */
+function isShorter(text: string, count: number, steps: Steps): boolean {
+  if (text.length >= 2 * count) return false;
+  steps.take(text.length);
+  let pairs = 0;
+  for (let at = 0; at + 1 < text.length; at++) {
+    if (text.charCodeAt(at) >>> 10 === 0x36 && text.charCodeAt(at + 1) >>> 10 === 0x37) pairs++;
+  }
+  return text.length - pairs < count;
+}
+
+/** Whether a value is in a list. */
+function oneOf(listed: readonly Json[], steps: Steps): (value: Json) => boolean {
+  const isPlain = (value: Json) => value === null || typeof value !== "object";
+  const plain = new Set<Json>(listed.filter(isPlain));
+  const others = listed.filter((value) => !isPlain(value));
+  return (value) => plain.has(value) || others.some((other) => areEqual(other, value, steps));
+}
+
+/** Equality of JSON values; reads little more of `value` than `wanted` has. */
+function areEqual(wanted: Json, value: Json, steps: Steps): boolean {
+  if (wanted === null || typeof wanted !== "object") return wanted === value;
+  if (value === null || typeof value !== "object") return false;
+  if (Array.isArray(wanted) || Array.isArray(value)) {
+    return Array.isArray(wanted) && Array.isArray(value) && wanted.length === value.length &&
+      wanted.every((item, at) => areEqual(item, value[at]!, steps));
+  }
+  const names = Object.keys(wanted);
+  const isPart = names.every((name) =>
+    Object.hasOwn(value, name) && areEqual(wanted[name]!, value[name]!, steps)
+  );
+  if (!isPart) return false;
+  let count = 0;
+  for (const _name in value) count++; // The platform reads all of them before the first.
+  steps.take(count * MEMBER_STEPS);
+  return count === names.length;
+}
+
+function areUnique(items: readonly Json[], steps: Steps): boolean {
+  const seen = new Set<string>();
+  return items.every((item) => {
+    const text = canonical(item);
+    steps.take(UNIQUE_ITEM_STEPS + text.length);
+    return seen.size < seen.add(text).size;
+  });
+}
+
+/** A value as JSON with sorted members: objects with the same members are equal. */
+function canonical(value: Json): string {
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+  const names = Object.keys(value).sort();
+  return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name]!)}`).join()}}`;
+}
+
+/**
+ * Expressions without backtracking, for one schema.
+ *
+ * RE2 reads a text in time that grows with its length, and in the worst case with the instructions
+ * of the expression too. So many steps have to be left; what a test did not need is given back.
+ */
+function linearExpressions(steps: Steps): { (pattern: string): LinearExpression; code: string } {
+  let instructions = 0;
+  const compile = (pattern: string): LinearExpression => {
+    const expression = compileExpression(pattern);
+    const size = expression.programSize();
+    if ((instructions += size) > PATTERN_INSTRUCTIONS_MAX) {
+      throw new Error(`its expressions have more than ${PATTERN_INSTRUCTIONS_MAX} instructions`);
+    }
+    const test = (text: string): boolean => {
+      const atMost = PATTERN_STEPS.atMost + text.length * size;
+      steps.take(atMost);
+      const began = performance.now();
+      const isMatch = expression.test(text);
+      const took = Math.ceil((performance.now() - began) * STEPS_PER_MS);
+      const atLeast = PATTERN_STEPS.atLeast + text.length / PATTERN_CHARS_PER_STEP;
+      steps.giveBack(atMost - Math.min(atMost, Math.max(atLeast, took)));
+      return isMatch;
+    };
+    return { test, toString: () => pattern };
+  };
+  return Object.assign(compile, { code: "linearExpression" });
+}
+
+interface LinearExpression {
+  test(text: string): boolean;
+  /** ajv takes expressions with equal texts for the same. */
+  toString(): string;
+}
+
+function compileExpression(pattern: string): re2.RE2JS {
+  const shown = JSON.stringify(cut(pattern, ALLOWED_CHARS_MAX));
+  if (pattern.length > PATTERN_CHARS_MAX) {
+    throw new Error(`the pattern ${shown} has more than ${PATTERN_CHARS_MAX} characters`);
+  }
+  try {
+    const named = pattern.replace(/\\([pP])\{(?:Script|sc|General_Category|gc)=/g, "\\$1{");
+    return re2.RE2JS.compile(re2.RE2JS.translateRegExp(named));
+  } catch (thrown) {
+    const reason = (thrown as Error).message.replace(/^error parsing regexp: /, "");
+    throw new Error(
+      `the pattern ${shown} cannot be checked: ${reason}; patterns are RE2 expressions, ` +
+        "which have no look-around and no back-references, and repeat up to 1,000 times",
+    );
+  }
+}
+
+function errorOf(failure: Failure, allowed: readonly Json[]): ValidationError {
+  const { instancePath, keyword, params, message = `does not fit ${keyword}` } = failure;
+  const path = cut(instancePath, VALIDATION_TEXT_CHARS_MAX);
+  const detail = detailOf(keyword, params, allowed);
+  const text = detail === undefined ? message : `${message}: ${detail}`;
+  return { path, message: cut(text, VALIDATION_TEXT_CHARS_MAX) };
+}
+
+function detailOf(
+  keyword: string,
+  params: Failure["params"],
+  allowed: readonly Json[],
+): string | undefined {
+  switch (keyword) {
+    case "additionalProperties":
+      return params.additionalProperty;
+    case "unevaluatedProperties":
+      return params.unevaluatedProperty;
+    case "enum":
+    case "const":
+      return cut(JSON.stringify(allowed[params.at]), ALLOWED_CHARS_MAX);
+    default:
+      return undefined;
+  }
+}
+
+function cut(text: string, chars: number): string {
+  return text.length > chars ? text.slice(0, chars) + "…" : text;
 }

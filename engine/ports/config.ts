@@ -11,6 +11,8 @@ import type { LogLevel } from "./log.ts";
 export interface Config {
   /** Absolute path of the file; `null` when the embedded defaults are in use. */
   readonly path: string | null;
+  /** The text of the file that it was made from; `null` for the embedded defaults. */
+  readonly text: string | null;
   /** Absolute; relative paths in the file start here. */
   readonly directory: string;
   /** `<directory>/.engine`: store, logs, caches. */
@@ -44,6 +46,12 @@ export interface EngineSettings {
   readonly validate_payloads: boolean;
   readonly max_inflight_calls_per_worker: number;
   readonly max_inflight_bytes_per_worker: number;
+  /** Memory for what peers send and do not read, in MiB, over the whole process. */
+  readonly memory_mb: number;
+  /** Time between pings. A worker that leaves one unanswered until the next is suspect. */
+  readonly heartbeat_ms: number;
+  /** A connection on which nothing arrives for this long is closed. */
+  readonly silence_ms: number;
 }
 
 /** The section `log`. */

@@ -5,6 +5,8 @@
  * @module
  */
 
+import type { MemoryBudget } from "./memory.ts";
+
 /** Default limit of one message on a worker connection. */
 export const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -17,6 +19,11 @@ export const CONNECTIONS_MAX = 20_000;
 export const SEND_AHEAD_BYTES = 1024 * 1024;
 /** A queue that was above {@linkcode SEND_AHEAD_BYTES} counts as drained at this size. */
 export const DRAINED_BYTES = 256 * 1024;
+/**
+ * A peer that reads nothing for this long is cut, in milliseconds, while more than
+ * `maxQueuedBytes` are unsent, or over {@linkcode SEND_AHEAD_BYTES} while memory is tight.
+ */
+export const STALLED_MS = 5_000;
 /** How long a closing connection waits for the peer to close its half, in milliseconds. */
 export const CLOSE_MS = 2_000;
 
@@ -47,6 +54,11 @@ export interface Connection {
   pause(): boolean;
   /** Continues reading. */
   resume(): void;
+  /**
+   * Pings the peer at once, because something is overdue from it; `suspected` follows when it does
+   * not answer. Absent where the peer cannot freeze alone.
+   */
+  probe?(): void;
   /** Closes the connection; `closed` follows, whatever the peer does. */
   close(code: number, reason: string): void;
 }
@@ -64,6 +76,11 @@ export interface ConnectionEvents {
   binary(bytes: Uint8Array): void;
   /** `queuedBytes` has fallen below the low-water mark. */
   drained(): void;
+  /**
+   * The peer has left a ping unanswered (`true`), or something arrived from it again. It may be
+   * frozen, or busy; the connection stays open until it has been silent for too long.
+   */
+  suspected(isSuspect: boolean): void;
   closed(code: number, reason: string): void;
 }
 
@@ -115,16 +132,27 @@ export interface ListenOptions {
   /** 0 for any free port. */
   readonly port: number;
   readonly maxMessageBytes: number;
-  /** A connection with more unsent bytes is closed: its peer has stopped reading. */
+  /** With more bytes unsent, a peer that reads nothing is closed: {@linkcode STALLED_MS}. */
   readonly maxQueuedBytes: number;
   /** A connection is closed when nothing arrives for this long. Default: `SILENCE_MS`. */
   readonly silenceMs?: number;
+  /** Time between pings; at most a third of `silenceMs`. Default: `PING_INTERVAL_MS`. */
+  readonly heartbeatMs?: number;
+  /** The memory that buffers of this port share with the process. Default: unlimited. */
+  readonly memory?: MemoryBudget;
+  /**
+   * Sockets that may be open at once; an eighth of them, up to 256, is for requests without an
+   * upgrade. Default: {@linkcode CONNECTIONS_MAX} and 256.
+   */
+  readonly maxSockets?: number;
   /** How long the head of an upgrade may take. Default: `UPGRADE_HEAD_MS`. */
   readonly upgradeHeadMs?: number;
   /** How long the peer may take to answer a close frame. Default: {@linkcode CLOSE_MS}. */
   readonly closeMs?: number;
   /** Called when the listener itself closes a connection; for the log. */
   readonly onCut?: (address: string, reason: string) => void;
+  /** Called when the system refuses a socket, such as without a descriptor; at most every 10 s. */
+  readonly onAcceptError?: (reason: string) => void;
   /** Pages of the port. Default: none. */
   readonly answerPage?: AnswerPage;
 }

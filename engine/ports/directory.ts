@@ -70,6 +70,8 @@ export interface WorkerView {
   readonly isolation: string | null;
   readonly launch_id: string | null;
   readonly status: "connected" | "draining";
+  /** It has left a ping unanswered: other workers get its calls. */
+  readonly suspect: boolean;
   readonly announced: boolean;
   readonly builtin: boolean;
   /** A command line of the engine's own user on this machine: may manage workers. */
@@ -88,7 +90,18 @@ export interface WorkerView {
 /** The current registrations. Lists are in no particular order. */
 export interface Directory {
   functions(): FunctionView[];
+  /**
+   * The functions behind the given id and namespace, in that order. Each view is to be read before
+   * the next one is taken.
+   */
+  functionsAfter(function_id: string, namespace: string): Iterable<FunctionView>;
+  /** Equal for equal sets of function ids, at any two times. */
+  functionsMark(): string;
   function(namespace: string, function_id: string): FunctionView | undefined;
+  /** Whether the metadata of a function hides it; `false` for an unknown one. */
+  isInternal(namespace: string, function_id: string): boolean;
+  /** The functions that a connection registered. */
+  functionsOf(worker_id: string): FunctionView[];
   triggerTypes(): TriggerTypeView[];
   triggerType(namespace: string, id: string): TriggerTypeView | undefined;
   triggers(): TriggerView[];

@@ -20,6 +20,8 @@ export type EngineEvent =
     /** Id of the launch, if the engine started this worker. */
     launch_id: string | null;
   }
+  /** A worker has left a ping unanswered, or something arrived from it again. */
+  | { type: "worker_suspected"; worker_id: string; name: string | null; is_suspect: boolean }
   | { type: "worker_disconnected"; worker_id: string; name: string | null; reason: string }
   /** A worker's functions changed; `ids_changed`: the set of all ids did, too. */
   | { type: "functions_changed"; worker_id: string; ids_changed: boolean }

@@ -46,7 +46,7 @@ export interface LaunchSpec {
   readonly command: string;
   /** Its working directory. */
   readonly directory: string;
-  /** Added to the engine's environment; the whole environment of a contained program. */
+  /** The whole environment. */
   readonly env: Readonly<Record<string, string>>;
   /** Default: nothing, with the least resources. */
   readonly containment?: Containment;

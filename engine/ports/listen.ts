@@ -1,5 +1,6 @@
 /**
- * The error of a port that cannot be opened, the same for every port of the engine.
+ * What all ports of the engine share: the bounds of their sockets, and the error of a port that
+ * cannot be opened.
  *
  * @module
  */
@@ -18,6 +19,13 @@ export interface ListenSettings {
   readonly port: string;
   /** Such as `host or port of engine-http`. */
   readonly address: string;
+}
+
+/** How many sockets each port may have open at once, so that some descriptors stay free. */
+export interface SocketBounds {
+  readonly workers: number;
+  readonly http: number;
+  readonly console: number;
 }
 
 /** The error of a port that could not be opened: `address_in_use` or `address_not_available`. */

@@ -22,6 +22,11 @@ export interface Entry {
   readonly version: number;
   /** Version of the write that created the entry. For insertion order. */
   readonly created: number;
+  /**
+   * Why the record cannot be read; the value is `null` then, and the versions are 0. It can be
+   * overwritten and deleted. `get` fails for such a key instead.
+   */
+  readonly damaged?: string;
 }
 
 /**
@@ -54,23 +59,79 @@ export interface StoreStats {
   readonly commit_ms: number | null;
 }
 
+/** A key whose record cannot be read. */
+export interface DamagedKey {
+  /** Where the record is. */
+  readonly key: StoreKey;
+  /** What is wrong with it, as a sentence. */
+  readonly reason: string;
+}
+
+/** What health and metrics need to know of a store; the object is live. */
+export interface StoreStatus {
+  /** The state file; `null`: in memory. */
+  readonly path: string | null;
+  /** Why the last commit failed; `null` when it succeeded. */
+  readonly failure: { readonly at_ms: number; readonly message: string } | null;
+  /** Damaged keys that were met since the store was opened, a hundred at most. */
+  readonly damaged: readonly DamagedKey[];
+  /** Bytes of writes that are not on disk yet. */
+  readonly queued_bytes: number;
+  /** Estimated bytes of cached entries. */
+  readonly cache_bytes: number;
+  /** Free bytes on the disk of the state file, measured now; `null`: unknown. */
+  freeBytes(): number | null;
+}
+
+/** Result of verifying a state file. */
+export interface StateCheck {
+  /** Records that were read. */
+  readonly records: number;
+  /** Bytes of their values. */
+  readonly bytes: number;
+  /** Records that cannot be read. */
+  readonly damaged_count: number;
+  /** A hundred at most. */
+  readonly damaged: readonly DamagedKey[];
+  /** What SQLite's own check found; empty when it is intact. */
+  readonly problems: readonly string[];
+}
+
+/** The file of a store that is open, beside which other threads may work. */
+export interface StoreFile {
+  /** Verifies every record and the file while writes go on. */
+  check(): Promise<StateCheck>;
+  /** Copies the state to an absolute path while writes go on, and verifies the copy. */
+  backup(to: string): Promise<StateCheck>;
+}
+
 /** Ordered keys and whole values, written by this process only. */
 export interface Store extends AsyncDisposable {
   /** Counters of the store. */
   readonly stats: StoreStats;
-  /** The entry at a key. Waits for pending writes of that key. */
+  /** Health of the store. */
+  readonly status: StoreStatus;
+  /** Absent: the store has no file. */
+  readonly file?: StoreFile;
+  /**
+   * The entry at a key. Waits for pending writes of that key.
+   *
+   * @throws {EngineError} `GET_ERROR` with `details.key` when its record is damaged.
+   */
   get(key: StoreKey): Promise<Entry | undefined>;
   /**
-   * Entries below a prefix in key order, at most `limit`, after the key `after` if given. Waits for
-   * pending writes.
+   * Entries below a prefix in key order, at most `limit`, after the key `after` if given; it ends
+   * with the entry that reaches `bytesMax` bytes. Damaged entries are among them. Waits for pending
+   * writes.
    */
-  list(prefix: StoreKey, limit: number, after?: StoreKey): Promise<Entry[]>;
+  list(prefix: StoreKey, limit: number, after?: StoreKey, bytesMax?: number): Promise<Entry[]>;
   /**
    * Applies all changes atomically; resolves when they are durable, with one {@linkcode Changed}
    * per change in the given order. Writes of one key take effect in the order of the calls, each
    * one seeing the one before.
    *
-   * @throws {EngineError} `VALUE_TOO_LARGE`; `SET_ERROR` when the disk write failed.
+   * @throws {EngineError} `VALUE_TOO_LARGE`; `SET_ERROR` when the disk write failed; `overloaded`
+   * when too many bytes wait for the disk.
    */
   write(changes: readonly KeyChange[]): Promise<Changed[]>;
 }

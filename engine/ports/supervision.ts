@@ -36,6 +36,8 @@ export interface WorkerStatus {
   readonly path: string | null;
   /** Its isolation; `null` for built-in ones. */
   readonly isolation: Isolation | null;
+  /** None of its connections answers pings; calls go to other workers that offer its functions. */
+  readonly suspect: boolean;
   /** Process id of the first running replica; `null` when none runs. */
   readonly pid: number | null;
   /** Functions that it provides now. */
@@ -84,6 +86,8 @@ export interface ReplicaStatus {
   readonly reason: string | null;
   /** Process id; `null` when it does not run. */
   readonly pid: number | null;
+  /** None of its connections answers pings. */
+  readonly suspect: boolean;
   /** Worker ids of the connections that it announced itself on. */
   readonly worker_ids: readonly string[];
   /** Unexpected exits since its last manual start. */
@@ -186,6 +190,13 @@ export interface EngineInfo {
   readonly started_at_ms: number;
   /** Operating system, as in `Deno.build.os`: `linux`, `darwin`, `windows` … */
   readonly platform: string;
+  /** File descriptors of the process: sockets, files and pipes. */
+  readonly descriptors: {
+    /** How many may be open. */
+    readonly limit: number;
+    /** How many are open; `null` when unknown. */
+    readonly open: number | null;
+  };
   /** How a command line proves that it runs as the engine's own user on its machine. */
   readonly control_key: ControlKeyInfo;
 }

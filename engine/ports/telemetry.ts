@@ -204,6 +204,8 @@ export interface Meters {
   functions(): Iterable<FunctionMeter>;
   /** Counts of all functions beyond the limit; `function_id` is `(other)`. */
   readonly other: FunctionMeter;
+  /** Removes the counts of a function that no worker offers any more, unless a call of it runs. */
+  forget(namespace: string, function_id: string): void;
   load(): RouterLoad;
 }
 

@@ -42,9 +42,9 @@ export class PidFiles {
     if (started === undefined || engineStarted === undefined) return;
     const engine = { pid: Deno.pid, started: engineStarted };
     const record: PidRecord = { pid, started, launch_id: launchId, engine };
-    await Deno.mkdir(this.#directory, { recursive: true });
+    await Deno.mkdir(this.#directory, { recursive: true, mode: 0o700 });
     const path = this.#path(name, pid);
-    await Deno.writeTextFile(`${path}.tmp`, JSON.stringify(record));
+    await Deno.writeTextFile(`${path}.tmp`, JSON.stringify(record), { mode: 0o600 });
     await Deno.rename(`${path}.tmp`, path);
   }
 

@@ -21,7 +21,7 @@ export const OUTPUT_LINE_CHARS_MAX = 16_384;
 /** Size at which a log file is rotated. */
 const LOG_FILE_BYTES_MAX = 10 * 1024 * 1024;
 /** Output that may wait to be written to a log; further lines are dropped. */
-const OUTPUT_PENDING_CHARS_MAX = 4 * 1024 * 1024;
+const OUTPUT_PENDING_CHARS_MAX = 1024 * 1024;
 
 /** Splits bytes into lines, without line ends. */
 export class LineSplitter {
@@ -46,7 +46,8 @@ export class LineSplitter {
   }
 
   #take(text: string): void {
-    const lines = (this.#rest + text).split("\n");
+    const lines = text.split("\n");
+    lines[0] = this.#rest + lines[0]!;
     this.#rest = lines.pop()!;
     for (const line of lines) this.#cut(line.endsWith("\r") ? line.slice(0, -1) : line, true);
     this.#rest = this.#cut(this.#rest, false);
@@ -124,6 +125,8 @@ function readMark(
 
 /** Bytes read first from the end of a log file. */
 const TAIL_CHUNK_BYTES = 64 * 1024;
+/** Bytes read at most from the end of a log file, however many lines are asked for. */
+const TAIL_BYTES_MAX = 4 * 1024 * 1024;
 
 /** The log of one worker: `<name>.log`, and `<name>.log.1` with older lines. */
 export class OutputLog {
@@ -135,6 +138,8 @@ export class OutputLog {
   #pending: string[] = [];
   #pendingChars = 0;
   #dropped = 0;
+  /** Whether only the engine's user may read the files. */
+  #isOwn = false;
   #timeMs: number | undefined;
   #timeText = "";
   #writing: Promise<void> | undefined;
@@ -171,8 +176,9 @@ export class OutputLog {
     await this.#writing;
     if (limit <= this.#last.length) return limit <= 0 ? [] : this.#last.slice(-limit);
     const newer = await lastLines(this.path, limit);
-    if (newer.length >= limit) return newer;
-    const all = [...await lastLines(`${this.path}.1`, limit - newer.length), ...newer];
+    if (newer.lines.length >= limit || !newer.isWhole) return newer.lines;
+    const older = await lastLines(`${this.path}.1`, limit - newer.lines.length);
+    const all = [...older.lines, ...newer.lines];
     return all.length >= this.#last.length ? all : [...this.#last]; // They could not be written.
   }
 
@@ -183,7 +189,15 @@ export class OutputLog {
 
   async #writeAll(): Promise<void> {
     try {
-      await Deno.mkdir(this.path.slice(0, this.path.lastIndexOf("/")), { recursive: true });
+      const folder = this.path.slice(0, this.path.lastIndexOf("/"));
+      await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
+      if (!this.#isOwn) { // Earlier versions wrote for every user to read.
+        for (const path of [this.path, `${this.path}.1`]) {
+          await Deno.chmod(path, 0o600).catch(() => {});
+        }
+        await Deno.chmod(folder, 0o700);
+        this.#isOwn = true;
+      }
       while (this.#pending.length > 0) {
         const lines = this.#pending;
         if (this.#dropped > 0) lines.push(`… ${this.#dropped} lines were dropped here`);
@@ -206,27 +220,31 @@ export class OutputLog {
     if (size > 0 && size + text.length > this.#maxBytes) {
       await Deno.rename(this.path, `${this.path}.1`);
     }
-    await Deno.writeTextFile(this.path, text, { append: true });
+    await Deno.writeTextFile(this.path, text, { append: true, mode: 0o600 });
   }
 }
 
-/** The last lines of a file, read from its end. */
-async function lastLines(path: string, limit: number): Promise<string[]> {
+/** The last lines of a file, read from its end; `isWhole`: as many as there are or were asked. */
+async function lastLines(
+  path: string,
+  limit: number,
+): Promise<{ lines: string[]; isWhole: boolean }> {
   let file: Deno.FsFile;
   try {
     file = await Deno.open(path);
   } catch {
-    return []; // Nothing was printed yet.
+    return { lines: [], isWhole: true }; // Nothing was printed yet.
   }
   using _closed = file;
   const { size } = await file.stat();
-  for (let bytes = TAIL_CHUNK_BYTES;; bytes *= 4) {
+  for (let bytes = TAIL_CHUNK_BYTES;; bytes = Math.min(bytes * 4, TAIL_BYTES_MAX)) {
     const start = Math.max(0, size - bytes);
     await file.seek(start, Deno.SeekMode.Start);
     const lines = new TextDecoder().decode(await readUpTo(file, size - start)).split("\n");
     if (lines.at(-1) === "") lines.pop();
     if (start > 0) lines.shift(); // It may have been cut.
-    if (lines.length >= limit || start === 0) return lines.slice(-limit);
+    const isWhole = lines.length >= limit || start === 0;
+    if (isWhole || bytes === TAIL_BYTES_MAX) return { lines: lines.slice(-limit), isWhole };
   }
 }
 

@@ -29,9 +29,12 @@ export interface ProcessSpec {
   /** The program, as a path or a name to look up on the PATH, and its arguments. */
   readonly argv: readonly string[];
   readonly directory: string;
-  /** Added to the engine's own environment. */
+  /** The whole environment. */
   readonly env: Readonly<Record<string, string>>;
 }
+
+/** Takes output; the next chunk of a stream is read when the promise resolves. */
+export type TakeOutput = (chunk: OutputChunk) => Promise<void>;
 
 /** A pump from one output stream of a program. */
 interface Reader {
@@ -46,7 +49,7 @@ export class GroupedProcess {
   /** Settles when the process and its group are gone and all output was passed on. */
   readonly ended: Promise<Ended>;
   readonly #child: Deno.ChildProcess;
-  readonly #output: (chunk: OutputChunk) => void;
+  readonly #output: TakeOutput;
   #guard: Guard | undefined;
   #stopping: Promise<void> | undefined;
 
@@ -55,12 +58,13 @@ export class GroupedProcess {
    *
    * @throws {Error} What the system reports when it cannot be spawned.
    */
-  constructor({ argv, directory, env }: ProcessSpec, output: (chunk: OutputChunk) => void) {
+  constructor({ argv, directory, env }: ProcessSpec, output: TakeOutput) {
     this.#output = output;
     this.#child = new Deno.Command(SHELL, {
       args: gatedArgs(argv),
       cwd: directory,
       env: { ...env },
+      clearEnv: true, // The engine's own may hold keys.
       detached: true,
       stdin: "piped",
       stdout: "piped",
@@ -117,7 +121,7 @@ export class GroupedProcess {
       for (;;) {
         const { done, value } = await reader.read();
         if (done) break;
-        this.#output({ stream: name, bytes: value });
+        await this.#output({ stream: name, bytes: value });
       }
     };
     // A stream that fails has ended.

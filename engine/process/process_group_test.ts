@@ -158,6 +158,7 @@ function setup(...argv: string[]) {
   const bytes = { stdout: [] as number[], stderr: [] as number[] };
   const process = new GroupedProcess({ argv, directory: "/", env: { A: "1" } }, (chunk) => {
     bytes[chunk.stream].push(...chunk.bytes);
+    return Promise.resolve();
   });
   return { process, bytes };
 }

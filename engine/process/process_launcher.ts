@@ -17,30 +17,50 @@ import {
   type OutputLine,
   type Running,
 } from "../ports/launcher.ts";
-import { GroupedProcess, type ProcessSpec, SHELL, STOP_GRACE_MS } from "./process_group.ts";
+import {
+  GroupedProcess,
+  type ProcessSpec,
+  SHELL,
+  STOP_GRACE_MS,
+  type TakeOutput,
+} from "./process_group.ts";
 import { LineSplitter, withoutMarks } from "./output.ts";
+import { OutputTurns } from "./output_turns.ts";
 import { endOrphans, PidFiles } from "./orphans.ts";
 import { findProgram } from "./programs.ts";
+
+/** Attempts to start a process, and the time between them: half a minute in all. */
+const SPAWN_ATTEMPTS = 60;
+const SPAWN_RETRY_MS = 500;
 
 /** Starts programs as processes, each the leader of a group. */
 export class ProcessLauncher implements Launcher {
   readonly isolation = "process";
   readonly #pidFiles: PidFiles;
   readonly #graceMs: number;
+  readonly #turns: OutputTurns;
 
   /**
    * Keeps pid files in `run` below the data directory. A program whose engine has died has
    * `orphanGraceMs`, in whole seconds, to exit.
    */
-  constructor(dataDirectory: string, orphanGraceMs: number = ORPHAN_GRACE_MS) {
+  constructor(
+    dataDirectory: string,
+    turns: OutputTurns = new OutputTurns(),
+    orphanGraceMs: number = ORPHAN_GRACE_MS,
+  ) {
     this.#pidFiles = new PidFiles(`${dataDirectory}/run`);
+    this.#turns = turns;
     this.#graceMs = orphanGraceMs;
   }
 
   async start(spec: LaunchSpec, output: (line: OutputLine) => void): Promise<Running> {
     await this.#pidFiles.endLeftovers(spec.name, this.#graceMs);
     const removePidFile = (pid: number): Promise<void> => this.#pidFiles.remove(spec.name, pid);
-    const program = spawn(spec, () => new Program(spec, this.#graceMs, output, removePidFile));
+    const tools = { graceMs: this.#graceMs, turns: this.#turns, removePidFile };
+    const program = await whenPossible(() => {
+      return spawn(spec, () => new Program(spec, output, tools));
+    });
     const launchId = spec.env.ENGINE_LAUNCH_ID ?? null;
     try {
       await program.open(() => this.#pidFiles.write(spec.name, program.pid, launchId));
@@ -51,38 +71,45 @@ export class ProcessLauncher implements Launcher {
   }
 }
 
+/** What a {@linkcode Program} works with. */
+interface ProgramTools {
+  /** How long the program may take to exit when the engine is gone. */
+  readonly graceMs: number;
+  readonly turns: OutputTurns;
+  readonly removePidFile: (pid: number) => Promise<void>;
+}
+
 /** One program and the commands that run beside it. */
 class Program implements Running {
   readonly ended: Promise<Ended>;
   readonly accelerator = null;
   readonly #spec: LaunchSpec;
-  readonly #graceMs: number;
+  readonly #tools: ProgramTools;
   readonly #process: GroupedProcess;
   readonly #commands = new Set<GroupedProcess>();
   #isEnding = false;
 
   constructor(
     spec: LaunchSpec,
-    graceMs: number,
     output: (line: OutputLine) => void,
-    removePidFile: (pid: number) => Promise<void>,
+    tools: ProgramTools,
   ) {
     const { command, directory, env } = spec;
     const splitter = (stream: OutputLine["stream"]): LineSplitter =>
       new LineSplitter((text) => output({ stream, text }));
     const lines = { stdout: splitter("stdout"), stderr: splitter("stderr") };
     this.#spec = spec;
-    this.#graceMs = graceMs;
+    this.#tools = tools;
     this.#process = new GroupedProcess(
       { argv: [SHELL, "-c", command], directory, env },
-      ({ stream, bytes }) => lines[stream].add(bytes),
+      ({ stream, bytes }) => tools.turns.pass(bytes, (piece) => lines[stream].add(piece)),
     );
     this.ended = this.#process.ended.then(async (ended) => {
       lines.stdout.end();
       lines.stderr.end();
       await this.#endCommands(STOP_GRACE_MS);
       await endOrphans(env.ENGINE_LAUNCH_ID ?? null, STOP_GRACE_MS);
-      await removePidFile(this.pid);
+      await tools.removePidFile(this.pid);
       return ended;
     });
   }
@@ -93,7 +120,7 @@ class Program implements Running {
 
   /** Lets the program run after `beforehand`. */
   async open(beforehand: () => Promise<void>): Promise<void> {
-    await this.#process.open(this.#graceMs, beforehand);
+    await this.#process.open(this.#tools.graceMs, beforehand);
   }
 
   async stop(graceMs: number): Promise<Ended> {
@@ -112,12 +139,15 @@ class Program implements Running {
     if (signal.aborted) return { code: null, signal: "SIGTERM" };
     if (this.#isEnding) throw new EngineError("launch_failed", `Worker ${name} is being ended`);
     const spec: ProcessSpec = { argv: [file, ...command.slice(1)], directory, env };
-    const beside = spawn(this.#spec, () => new GroupedProcess(spec, output));
+    const { graceMs, turns } = this.#tools;
+    const take: TakeOutput = ({ stream, bytes }) =>
+      turns.pass(bytes, (piece) => output({ stream, bytes: piece }), bytes.length);
+    const beside = spawn(this.#spec, () => new GroupedProcess(spec, take));
     this.#commands.add(beside);
     const stop = (): void => void beside.stop(STOP_GRACE_MS);
     signal.addEventListener("abort", stop, { once: true });
     try {
-      await beside.open(this.#graceMs, () => Promise.resolve());
+      await beside.open(graceMs, () => Promise.resolve());
       return await beside.ended;
     } catch (thrown) {
       if (signal.aborted || this.#isEnding) return await beside.ended;
@@ -154,6 +184,22 @@ function spawn<Spawned>(spec: LaunchSpec, make: () => Spawned): Spawned {
     return make();
   } catch (thrown) {
     throw launchFailed(spec, thrown);
+  }
+}
+
+/**
+ * Tries again for a while when the process has no descriptor left: sockets come and go, and a
+ * worker must not be given up because of them.
+ */
+async function whenPossible<Made>(make: () => Made): Promise<Made> {
+  for (let attempt = 1;; attempt++) {
+    try {
+      return make();
+    } catch (thrown) {
+      const isFull = /too many open files/i.test(String(thrown));
+      if (!isFull || attempt === SPAWN_ATTEMPTS) throw thrown;
+      await new Promise((resolve) => setTimeout(resolve, SPAWN_RETRY_MS));
+    }
   }
 }
 

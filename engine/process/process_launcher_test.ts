@@ -11,7 +11,7 @@ import { until } from "../../tests/fakes/until.ts";
 
 async function open(): Promise<LauncherUnderTest & { launcher: ProcessLauncher }> {
   const directory = await Deno.makeTempDir();
-  const launcher = new ProcessLauncher(`${directory}/.engine`, 2_000);
+  const launcher = new ProcessLauncher(`${directory}/.engine`, undefined, 2_000);
   const remove = () => Deno.remove(directory, { recursive: true });
   return { launcher, directory, [Symbol.asyncDispose]: remove };
 }
@@ -23,7 +23,9 @@ async function engineProcess(directory: string, command: string) {
   const module = new URL("./process_launcher.ts", import.meta.url).href;
   const config = new URL("../../deno.json", import.meta.url).pathname;
   const code = `import { ProcessLauncher } from ${JSON.stringify(module)};
-    const launcher = new ProcessLauncher(${JSON.stringify(`${directory}/.engine`)}, 2_000);
+    const launcher = new ProcessLauncher(${
+    JSON.stringify(`${directory}/.engine`)
+  }, undefined, 2_000);
     const env = { ENGINE_LAUNCH_ID: "launch-1" };
     const spec = { name: "w", command: ${JSON.stringify(command)}, directory: ".", env };
     await launcher.start(spec, (line) => console.log(line.text));

@@ -6,6 +6,8 @@
  * simply free. The lock file stays behind: if it were removed, two processes could each lock a file
  * of that name.
  *
+ * The marker beside the file (marker.ts) tells whether it is the file that was here before.
+ *
  * Durability: Deno KV keeps SQLite in WAL mode with `synchronous` at FULL, its compiled default
  * (`DEFAULT_WAL_SYNCHRONOUS=2`), and a trace of the system calls shows one fsync of the WAL in each
  * commit, before the commit resolves. A commit therefore outlives the end of the process by any
@@ -13,13 +15,36 @@
  *
  * @module
  */
+import { DatabaseSync } from "node:sqlite";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { Log } from "../ports/log.ts";
+import {
+  checkIdentity,
+  checkPresence,
+  type Marker,
+  PRIVATE_FILE_MODE,
+  readMarker,
+  sizeOfFile,
+  writeMarker,
+} from "./marker.ts";
+import { needsRewrite, rewriteStateFile } from "./state_file.ts";
+import { findDroppedTail } from "./wal_tail.ts";
 
 /** An open state file. */
 export interface KvFile extends Disposable {
   readonly kv: Deno.Kv;
   /** Largest version that was given to an entry; never falls. */
   readonly version: number;
+  /** Identity of the file, for its head. */
+  readonly marker: Marker;
+}
+
+/** How to open a state file. */
+export interface OpenKvFileOptions {
+  /** Takes what is there when it is not what was there before. Default `false`. */
+  readonly acceptsEmptyState?: boolean | undefined;
+  /** Gets notices about what was found. */
+  readonly log?: Log | undefined;
 }
 
 /** Opens a database; the real one is `Deno.openKv`. */
@@ -31,10 +56,16 @@ export interface FileHead {
   readonly format: number;
   /** Largest version that was given to an entry. */
   readonly version: number;
+  /** Missing in files of format 1. */
+  readonly id?: string;
+  /** Missing in files of format 1. */
+  readonly epoch?: number;
 }
 
 /** The format that this engine writes. */
-export const FILE_FORMAT = 1;
+export const FILE_FORMAT = 2;
+/** The first format; its records have no checksums, and its head has no identity. */
+const FIRST_FORMAT = 1;
 /** Key of the {@linkcode FileHead}. */
 export const FILE_HEAD_KEY: Deno.KvKey = ["head"];
 
@@ -45,14 +76,73 @@ export const FILE_HEAD_KEY: Deno.KvKey = ["head"];
  * @throws {EngineError} `store_unavailable` with `details.path`, and `details.pid` when another
  * process holds the file.
  */
-export async function openKvFile(path: string, open: OpenKv | undefined): Promise<KvFile> {
+export async function openKvFile(
+  path: string,
+  open: OpenKv | undefined,
+  options: OpenKvFileOptions = {},
+): Promise<KvFile> {
   using started = new DisposableStack();
-  started.use(lock(path));
+  started.use(lockStateFile(path));
+  const accepts = options.acceptsEmptyState ?? false;
+  prepare(path, accepts, options.log);
   const kv = await openDatabase(path, open);
   started.defer(() => kv.close());
-  const version = await readVersion(path, kv);
+  const head = await readHead(path, kv);
+  checkIdentity(path, head, accepts);
+  const marker = await mark(path, kv, head);
   const held = started.move();
-  return { kv, version, [Symbol.dispose]: () => held.dispose() };
+  return { kv, version: head.version, marker, [Symbol.dispose]: () => held.dispose() };
+}
+
+/** What has to happen before the database is open. */
+function prepare(path: string, accepts: boolean, log: Log | undefined): void {
+  if (checkPresence(path, accepts) !== "present") return create(path);
+  const dropped = findDroppedTail(`${path}-wal`);
+  if (dropped && dropped.commits > 0) {
+    log?.error("the write-ahead log of the state is damaged; acknowledged writes may be lost", {
+      path,
+      dropped_bytes: dropped.bytes,
+      dropped_commits: dropped.commits,
+    });
+  } else if (dropped) {
+    log?.warn("the end of the state's write-ahead log is incomplete and is dropped", {
+      path,
+      dropped_bytes: dropped.bytes,
+    });
+  }
+  for (const end of ["", "-wal", "-shm", ".lock", ".id"]) {
+    const name = `${path}${end}`;
+    if (Deno.build.os === "windows" || sizeOfFile(name) === undefined) continue;
+    // Only the rights of others are taken; a file that its own user may not write stays so.
+    const mode = Deno.statSync(name).mode ?? PRIVATE_FILE_MODE;
+    if (Deno.statSync(name).isFile && (mode & 0o077) !== 0) Deno.chmodSync(name, mode & 0o700);
+  }
+  rewriteIfWorth(path, log);
+}
+
+/** A file of version 0.1.0 shrinks here only; without space for the rewrite it stays as it is. */
+function rewriteIfWorth(path: string, log: Log | undefined): void {
+  try {
+    if (!needsRewrite(path)) return;
+    log?.info("the state file is rewritten without the space of deleted values", { path });
+    rewriteStateFile(path);
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    log?.warn("the state file could not be rewritten and keeps its size", { path, reason });
+  }
+}
+
+/** Makes a file from which pages can be removed while it is open; SQLite decides that at first. */
+function create(path: string): void {
+  try {
+    Deno.openSync(path, { write: true, create: true, mode: PRIVATE_FILE_MODE }).close();
+    const database = new DatabaseSync(path);
+    // A table, for the setting to be written; a crash before leaves an empty file, as if new.
+    database.exec("PRAGMA auto_vacuum = INCREMENTAL; CREATE TABLE first (k); DROP TABLE first");
+    database.close();
+  } catch (thrown) {
+    fail(path, thrown);
+  }
 }
 
 async function openDatabase(path: string, open: OpenKv | undefined): Promise<Deno.Kv> {
@@ -64,22 +154,40 @@ async function openDatabase(path: string, open: OpenKv | undefined): Promise<Den
   }
 }
 
-/** Reads the head, and writes it, so that a file that cannot be written is noticed at once. */
-async function readVersion(path: string, kv: Deno.Kv): Promise<number> {
+async function readHead(path: string, kv: Deno.Kv): Promise<FileHead> {
+  let head: FileHead | null;
   try {
-    const { value } = await kv.get<FileHead>(FILE_HEAD_KEY);
-    const head = value ?? { format: FILE_FORMAT, version: 0 };
-    if (head.format === FILE_FORMAT) {
-      await kv.set(FILE_HEAD_KEY, head);
-      return head.version;
-    }
+    ({ value: head } = await kv.get<FileHead>(FILE_HEAD_KEY));
   } catch (thrown) {
     return fail(path, thrown);
   }
+  if (head === null) return { format: FILE_FORMAT, version: 0 };
+  if (head.format >= FIRST_FORMAT && head.format <= FILE_FORMAT) return head;
   return refuse(path, "was written by a newer engine; start that one, or choose another file");
 }
 
-function lock(path: string): Disposable {
+/**
+ * Writes the head, so that a file that cannot be written is noticed at once, and then the marker;
+ * in this order a crash leaves a marker that is missing or behind, which both are accepted.
+ */
+async function mark(path: string, kv: Deno.Kv, head: FileHead): Promise<Marker> {
+  const { id = crypto.randomUUID(), epoch = 0, version } = head;
+  const marker = { id, epoch: Math.max(epoch, readMarker(path)?.epoch ?? 0) + 1 };
+  try {
+    await kv.set(FILE_HEAD_KEY, { format: FILE_FORMAT, version, ...marker });
+    writeMarker(path, marker);
+  } catch (thrown) {
+    return fail(path, thrown);
+  }
+  return marker;
+}
+
+/**
+ * Holds a state file until the result is disposed of, or the process ends.
+ *
+ * @throws {EngineError} `store_unavailable` when another process holds it, with `details.pid`.
+ */
+export function lockStateFile(path: string): Disposable {
   const file = openLockFile(path);
   if (!file.tryLockSync(true)) {
     const pid = readPid(file);
@@ -92,6 +200,8 @@ function lock(path: string): Disposable {
   return {
     [Symbol.dispose]: () => {
       file.truncateSync();
+      // A program that is being started may share the file for a moment, and with it the lock.
+      file.unlockSync();
       file.close();
     },
   };
@@ -99,7 +209,12 @@ function lock(path: string): Disposable {
 
 function openLockFile(path: string): Deno.FsFile {
   try {
-    return Deno.openSync(`${path}.lock`, { read: true, write: true, create: true });
+    return Deno.openSync(`${path}.lock`, {
+      read: true,
+      write: true,
+      create: true,
+      mode: PRIVATE_FILE_MODE,
+    });
   } catch (thrown) {
     return fail(path, thrown);
   }

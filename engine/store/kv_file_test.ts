@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
+import { markerPath } from "./marker.ts";
 import { FILE_FORMAT, FILE_HEAD_KEY, openKvFile } from "./kv_file.ts";
 
 const openKv = Deno.openKv;
@@ -19,7 +21,7 @@ Deno.test("openKvFile() makes a file that is not there, and opens it again", () 
     {
       using file = await openKvFile(path, openKv);
       assert.equal(file.version, 0);
-      await file.kv.set(FILE_HEAD_KEY, { format: FILE_FORMAT, version: 7 });
+      await file.kv.set(FILE_HEAD_KEY, { format: FILE_FORMAT, version: 7, ...file.marker });
     }
 
     using file = await openKvFile(path, openKv);
@@ -158,3 +160,135 @@ Deno.test({
       await assert.rejects(openKvFile(`${directory}/other.db`, openKv), refusal);
     }),
 });
+
+/** A state file that was opened and closed, with an entry. */
+async function closedFile(directory: string): Promise<string> {
+  const path = `${directory}/state.db`;
+  using file = await openKvFile(path, openKv);
+  await file.kv.set(["entry", "a"], new Uint8Array(10));
+  return path;
+}
+
+const LOSSES: readonly [string, (path: string) => Promise<void>, RegExp][] = [
+  [
+    "vanished",
+    (path) => Deno.remove(path),
+    /is missing, but this project has had state; .*restore/,
+  ],
+  ["was emptied", (path) => Deno.truncate(path), /is empty \(0 bytes\), but .*accept-empty-state/],
+  ["was replaced", async (path) => {
+    await Deno.remove(path);
+    using _other = await Deno.openKv(path);
+  }, /is another one than before/],
+  ["vanished beside its log", async (path) => {
+    await Deno.remove(path);
+    await Deno.remove(markerPath(path));
+    await Deno.writeTextFile(`${path}-wal`, "log");
+  }, /is missing, but its write-ahead log is still there/],
+];
+
+for (const [how, lose, message] of LOSSES) {
+  Deno.test(`openKvFile() refuses a state file that ${how}, until it is accepted once`, () =>
+    withDirectory(async (directory) => {
+      const path = await closedFile(directory);
+      await lose(path);
+
+      const refusal = { code: "store_unavailable", message, details: { path } };
+      await assert.rejects(openKvFile(path, openKv), refusal);
+      await assert.rejects(openKvFile(path, openKv), refusal);
+      (await openKvFile(path, openKv, { acceptsEmptyState: true }))[Symbol.dispose]();
+
+      using _file = await openKvFile(path, openKv);
+      assert.ok(true);
+    }));
+}
+
+Deno.test("openKvFile() refuses an older copy of the state file", () =>
+  withDirectory(async (directory) => {
+    const path = await closedFile(directory);
+    await Deno.copyFile(path, `${directory}/copy`);
+    (await openKvFile(path, openKv))[Symbol.dispose]();
+    await Deno.copyFile(`${directory}/copy`, path);
+
+    await assert.rejects(openKvFile(path, openKv), { message: /is an older copy/ });
+  }));
+
+Deno.test("openKvFile() gives a file of version 0.1.0 a marker and keeps what it has", () =>
+  withDirectory(async (directory) => {
+    const path = `${directory}/state.db`;
+    {
+      using kv = await Deno.openKv(path);
+      await kv.set(FILE_HEAD_KEY, { format: 1, version: 7 });
+      await kv.set(["entry", "a"], new Uint8Array(3));
+    }
+
+    using file = await openKvFile(path, openKv);
+
+    assert.equal(file.version, 7);
+    assert.deepEqual((await file.kv.get(["entry", "a"])).value, new Uint8Array(3));
+    assert.equal(JSON.parse(await Deno.readTextFile(markerPath(path))).id, file.marker.id);
+  }));
+
+Deno.test("openKvFile() starts after a crash at any step of the first start", () =>
+  withDirectory(async (directory) => {
+    const path = await closedFile(directory);
+    await Deno.remove(markerPath(path)); // Before the marker.
+    (await openKvFile(path, openKv))[Symbol.dispose]();
+    await Deno.remove(markerPath(path));
+    await Deno.truncate(path); // Before the first page.
+    (await openKvFile(path, openKv))[Symbol.dispose]();
+    await Deno.remove(markerPath(path));
+    await Deno.remove(path);
+    (await Deno.openKv(path)).close(); // Before the head.
+    (await openKvFile(path, openKv))[Symbol.dispose]();
+    await Deno.writeTextFile(`${markerPath(path)}.new`, "{"); // While the marker is written.
+
+    using _file = await openKvFile(path, openKv);
+    assert.ok(true);
+  }));
+
+Deno.test({
+  name: "openKvFile() leaves files that only their user may read",
+  ignore: Deno.build.os === "windows",
+  fn: () =>
+    withDirectory(async (directory) => {
+      const path = await closedFile(directory);
+      await Deno.chmod(path, 0o644);
+
+      using file = await openKvFile(path, openKv);
+      await file.kv.set(["x"], 1);
+
+      for (const { name } of Deno.readDirSync(directory)) {
+        assert.equal(Deno.statSync(`${directory}/${name}`).mode! & 0o777, 0o600, name);
+      }
+    }),
+});
+
+Deno.test("openKvFile() reports what is dropped from the end of the write-ahead log", () =>
+  withDirectory(async (directory) => {
+    const path = `${directory}/state.db`;
+    {
+      using file = await openKvFile(path, openKv);
+      for (let i = 0; i < 5; i++) await file.kv.set(["entry", `${i}`], new Uint8Array(9_000));
+      for (const end of ["", "-wal", ".id"]) {
+        await Deno.copyFile(`${path}${end}`, `${directory}/cut${end}`);
+        await Deno.copyFile(`${path}${end}`, `${directory}/bad${end}`);
+      }
+    }
+    const wal = await Deno.readFile(`${directory}/cut-wal`);
+    await Deno.writeFile(`${directory}/cut-wal`, wal.subarray(0, wal.length - 100));
+    wal[wal.length - 20_000]! ^= 1;
+    await Deno.writeFile(`${directory}/bad-wal`, wal);
+    const lines: LogLine[] = [];
+
+    for (const name of ["cut", "bad"]) {
+      const log = recordingLog(lines);
+      (await openKvFile(`${directory}/${name}`, openKv, { log }))[Symbol.dispose]();
+    }
+
+    assert.deepEqual(lines.map(({ level, text }) => [level, text]), [
+      ["warn", "the end of the state's write-ahead log is incomplete and is dropped"],
+      ["error", "the write-ahead log of the state is damaged; acknowledged writes may be lost"],
+    ]);
+    assert.ok((lines[0]!.fields as { dropped_bytes: number }).dropped_bytes > 0);
+  }));

@@ -17,6 +17,7 @@
 import {
   commitCost,
   cutParts,
+  damagedEntry,
   decodeRecord,
   encodeRecord,
   type Head,
@@ -29,7 +30,8 @@ import {
   STORE_RECORD_BYTES_MAX,
 } from "./record.ts";
 import type { Entry, StoreKey } from "../ports/store.ts";
-import { FILE_FORMAT, FILE_HEAD_KEY } from "./kv_file.ts";
+import { FILE_FORMAT, FILE_HEAD_KEY, type FileHead } from "./kv_file.ts";
+import type { Marker } from "./marker.ts";
 import { compareKeys, isBelow } from "./store_key.ts";
 
 /** Keys that Deno KV reads at once. */
@@ -47,10 +49,10 @@ export interface Put {
   readonly replaced: Entry | undefined;
 }
 
-/** A record with its key. */
+/** A record with its key; without a head, its bytes are no record. */
 export interface Found {
   readonly key: StoreKey;
-  readonly head: Head;
+  readonly head: Head | undefined;
 }
 
 /** The parts of one value. */
@@ -68,10 +70,13 @@ interface OrphanParts {
 /** The records of one open file. The caller must not let commits overlap. */
 export class KvRecords {
   readonly #kv: Deno.Kv;
+  readonly #marker: Marker | undefined;
   #orphans: OrphanParts[] = [];
 
-  constructor(kv: Deno.Kv) {
+  /** `marker` identifies the file; it is part of the head. */
+  constructor(kv: Deno.Kv, marker?: Marker) {
     this.#kv = kv;
+    this.#marker = marker;
   }
 
   /** Deletes the parts that a crash left without a record. */
@@ -103,14 +108,24 @@ export class KvRecords {
     return true;
   }
 
-  /** Reads some keys, in that order; a damaged one rejects alone. */
+  /** Reads some keys, in that order; one that the database cannot read rejects alone. */
   async read(keys: readonly StoreKey[]): Promise<PromiseSettledResult<Known>[]> {
-    const found = await this.#kv.getMany<Uint8Array[]>(keys.map(entryKey));
+    let found: Deno.KvEntryMaybe<Uint8Array>[];
+    try {
+      found = await this.#kv.getMany<Uint8Array[]>(keys.map(entryKey));
+    } catch (thrown) {
+      if (keys.length === 1) throw thrown;
+      return await Promise.allSettled(keys.map(async (key) => {
+        const [alone] = await this.read([key]);
+        if (alone!.status === "rejected") throw alone!.reason;
+        return alone!.value;
+      }));
+    }
     return Promise.allSettled(found.map(async ({ value }, i) => {
       if (value === null) return null;
-      const entry = await this.load(asFound(keys[i]!, value));
-      if (entry) return entry;
-      throw new Error(`the value at ${JSON.stringify(keys[i])} is damaged`);
+      const key = keys[i]!;
+      return await this.load({ key, head: headOf(value) }) ??
+        damagedEntry(key, "parts of its value are missing");
     }));
   }
 
@@ -125,16 +140,25 @@ export class KvRecords {
     const batchSize = Math.min(limit, SCAN_RECORDS);
     for await (
       const { key, value } of this.#kv.list<Uint8Array>({ start, end }, { limit, batchSize })
-    ) yield asFound(key.slice(1) as string[], value);
+    ) yield { key: key.slice(1) as string[], head: headOf(value) };
   }
 
   /**
-   * Reads the entry of a record; `undefined` when its parts were deleted since it was read.
-   *
-   * @throws {Error} When the value is damaged.
+   * Reads the entry of a record, which may be damaged; `undefined` when its parts were deleted
+   * since it was read.
    */
   async load({ key, head }: Found): Promise<Entry | undefined> {
-    if (head.json) return makeEntry(key, head, head.json);
+    if (!head) return damagedEntry(key, "its bytes are no record");
+    const json = head.json ?? await this.#readParts(head);
+    if (!json) return undefined;
+    try {
+      return makeEntry(key, head, json);
+    } catch (thrown) {
+      return damagedEntry(key, thrown instanceof Error ? thrown.message : String(thrown));
+    }
+  }
+
+  async #readParts(head: Head): Promise<Uint8Array | undefined> {
     const keys = Array.from(
       { length: partsFor(head.bytes) },
       (_, i) => ["part", head.version, i] as const,
@@ -143,12 +167,11 @@ export class KvRecords {
     for (let at = 0; at < keys.length; at += READ_KEYS_MAX) {
       const some = keys.slice(at, at + READ_KEYS_MAX);
       for (const { value } of await this.#kv.getMany<Uint8Array[]>(some)) {
-        if (value === null) return undefined;
+        if (!(value instanceof Uint8Array)) return undefined;
         parts.push(value);
       }
     }
-    const json = joinParts(parts, head.bytes);
-    return json && makeEntry(key, head, json);
+    return joinParts(parts, head.bytes);
   }
 
   /** Commits all puts atomically. `version` is the largest one in use. */
@@ -156,7 +179,7 @@ export class KvRecords {
     const ahead = chooseAhead(puts);
     if (ahead.size > 0) await this.#sendAhead([...ahead], version);
 
-    const commit = this.#kv.atomic().set(FILE_HEAD_KEY, { format: FILE_FORMAT, version });
+    const commit = this.#kv.atomic().set(FILE_HEAD_KEY, this.#head(version));
     for (const put of puts) {
       const { key, entry, json } = put;
       if (!entry) {
@@ -175,10 +198,14 @@ export class KvRecords {
     if (parts.length > 0) this.#orphans.push({ id: version, parts });
   }
 
+  #head(version: number): FileHead {
+    return { format: FILE_FORMAT, version, ...this.#marker };
+  }
+
   /** Writes parts before their records; if it fails, the note stays for the next start. */
   async #sendAhead(puts: readonly Put[], version: number): Promise<void> {
     const noted = puts.flatMap(({ entry }) => entry ? partsOf(entry) : []);
-    const head = { format: FILE_FORMAT, version };
+    const head = this.#head(version);
     let commit = this.#kv.atomic().set(FILE_HEAD_KEY, head).set(["debris", version], noted);
     let bytes = STORE_RECORD_BYTES_MAX; // Room for the note.
     for (const { entry, json } of puts) {
@@ -222,6 +249,7 @@ function chooseAhead(puts: readonly Put[]): Set<Put> {
   return ahead;
 }
 
+/** A damaged entry has none: its version may be that of others. */
 function partsOf({ version, bytes }: Entry): Parts[] {
   const count = partsFor(bytes);
   return count > 0 ? [{ version, count }] : [];
@@ -231,8 +259,6 @@ function entryKey(key: StoreKey): Deno.KvKey {
   return ["entry", ...key];
 }
 
-function asFound(key: StoreKey, record: Uint8Array): Found {
-  const head = decodeRecord(record);
-  if (head) return { key, head };
-  throw new Error(`the record at ${JSON.stringify(key)} is damaged`);
+function headOf(record: unknown): Head | undefined {
+  return record instanceof Uint8Array ? decodeRecord(record) : undefined;
 }

@@ -10,17 +10,42 @@
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 
-import type { Changed, Entry, KeyChange, Store, StoreKey, StoreStats } from "../ports/store.ts";
+import { statfsSync } from "node:fs";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import { type MemoryBudget, UNLIMITED_MEMORY } from "../ports/memory.ts";
+import type {
+  Changed,
+  DamagedKey,
+  Entry,
+  KeyChange,
+  StateCheck,
+  Store,
+  StoreFile,
+  StoreKey,
+  StoreStats,
+  StoreStatus,
+} from "../ports/store.ts";
 import { Cache, type Slot, Slots } from "./slots.ts";
 import { applyChanges, checkWrite, type Step } from "./write.ts";
 import { commitCost } from "./record.ts";
 import { GroupCommit, type Work } from "./group_commit.ts";
 import { type KvFile, type OpenKv, openKvFile } from "./kv_file.ts";
 import { KvRecords, type Put } from "./kv_records.ts";
+import type { StateTask } from "./state_thread.ts";
 import { checkKey, keyId } from "./store_key.ts";
 
 /** Bytes of values that the store keeps in memory. */
-export const STORE_CACHE_BYTES_MAX = 256 * 1024 * 1024;
+export const STORE_CACHE_BYTES_MAX = 128 * 1024 * 1024;
+/** Bytes that stay cached when the store was not used for {@linkcode IDLE_MS}. */
+const IDLE_CACHE_BYTES = 8 * 1024 * 1024;
+const IDLE_MS = 30_000;
+/** Bytes of writes that wait for the disk; one write may be larger when nothing else waits. */
+export const STORE_QUEUED_BYTES_MAX = 64 * 1024 * 1024;
+/** Bytes that are deleted or replaced before the file is asked to shrink. */
+const SHRINK_AFTER_BYTES = 32 * 1024 * 1024;
+/** Damaged keys that the status names. */
+const DAMAGED_KEYS_MAX = 100;
 
 /** Options of {@linkcode openKvStore}. */
 export interface KvStoreOptions {
@@ -28,6 +53,14 @@ export interface KvStoreOptions {
   readonly cacheBytesMax?: number;
   /** Opens the database; tests pass one that fails. Default: `Deno.openKv`. */
   readonly openKv?: OpenKv;
+  /** Takes what is there when it is not what was there before. Default `false`. */
+  readonly acceptsEmptyState?: boolean;
+  /** Gets notices about damage. */
+  readonly log?: Log;
+  /** Shared with the rest of the process. Default: unlimited. */
+  readonly memory?: MemoryBudget;
+  /** Default: the cache keeps what it has when the store is idle. */
+  readonly clock?: Clock;
 }
 
 /** A write from the request until it is settled. */
@@ -40,6 +73,8 @@ interface Pending extends Work {
   changed: readonly string[];
   mutations: number;
   bytes: number;
+  /** Bytes of the queue that it holds. */
+  taken: number;
   /** Resolves or rejects the request; set when the write is applied. */
   settle: Work["settle"];
 }
@@ -51,12 +86,12 @@ interface Pending extends Work {
  * `details.pid`), cannot be written, or is not a state file.
  */
 export async function openKvStore(path: string, options: KvStoreOptions = {}): Promise<Store> {
-  const { cacheBytesMax = STORE_CACHE_BYTES_MAX, openKv = Deno.openKv } = options;
-  const file = await openKvFile(path, openKv);
-  const records = new KvRecords(file.kv);
+  const { openKv = Deno.openKv, acceptsEmptyState, log } = options;
+  const file = await openKvFile(path, openKv, { acceptsEmptyState, log });
+  const records = new KvRecords(file.kv, file.marker);
   try {
     await records.deleteOrphanParts();
-    return new KvStore(file, records, new Cache(cacheBytesMax));
+    return new KvStore(path, file, records, options);
   } catch (thrown) {
     file[Symbol.dispose]();
     throw failedRead("store_unavailable", thrown);
@@ -84,30 +119,74 @@ class KvStore implements Store {
     commit_ms: null as number | null,
   };
   #closing: Promise<void> | undefined;
+  readonly #path: string;
+  readonly #options: KvStoreOptions;
+  readonly #memory: MemoryBudget;
+  /** By the id of the key. */
+  readonly #damaged = new Map<string, DamagedKey>();
+  #failure: StoreStatus["failure"] = null;
+  #queuedBytes = 0;
+  #usedAtMs = 0;
+  #cancelIdle: (() => void) | undefined;
+  /** Bytes of values that were deleted or replaced since the file was asked to shrink. */
+  #freedBytes = 0;
+  /** Tasks in threads of their own. */
+  readonly #tasks = new Set<Promise<unknown>>();
 
-  constructor(file: KvFile, records: KvRecords, cache: Cache) {
+  constructor(path: string, file: KvFile, records: KvRecords, options: KvStoreOptions) {
+    this.#path = path;
+    this.#options = options;
+    this.#memory = options.memory ?? UNLIMITED_MEMORY;
     this.#file = file;
     this.#version = file.version;
+    const cache = new Cache(options.cacheBytesMax ?? STORE_CACHE_BYTES_MAX, this.#memory);
     this.#cache = cache;
     this.#records = records;
     this.#slots = new Slots(cache, (keys) => records.read(keys), () => this.#advance());
-    this.#group = new GroupCommit((works) => this.#commit(works), () => records.deleteSomeParts());
+    this.#group = new GroupCommit((works) => this.#commit(works), () => this.#idleWork());
   }
 
   get stats(): StoreStats {
     return this.#stats;
   }
 
+  get status(): StoreStatus {
+    return {
+      path: this.#path,
+      failure: this.#failure,
+      damaged: [...this.#damaged.values()],
+      queued_bytes: this.#queuedBytes,
+      cache_bytes: this.#cache.bytes,
+      freeBytes: () => freeBytesAt(this.#path),
+    };
+  }
+
+  get file(): StoreFile {
+    return {
+      check: () => this.#inThread({ task: "check", path: this.#path }),
+      backup: (to) => this.#inThread({ task: "copy", path: this.#path, to }),
+    };
+  }
+
   async get(key: StoreKey): Promise<Entry | undefined> {
     this.#assertOpen();
     checkKey(key);
+    this.#used();
     const known = this.#slots.atRest(keyId(key));
-    return known !== undefined ? known ?? undefined : await this.#read(key);
+    const entry = known !== undefined ? known ?? undefined : await this.#read(key);
+    if (entry?.damaged !== undefined) throw this.#damage(entry);
+    return entry;
   }
 
-  async list(prefix: StoreKey, limit: number, after?: StoreKey): Promise<Entry[]> {
+  async list(
+    prefix: StoreKey,
+    limit: number,
+    after?: StoreKey,
+    bytesMax: number = Infinity,
+  ): Promise<Entry[]> {
     this.#assertOpen();
-    const scan = this.#settled.then(() => this.#scan(prefix, limit, after));
+    this.#used();
+    const scan = this.#settled.then(() => this.#scan(prefix, limit, after, bytesMax));
     const ended = scan.then(() => {}, () => {});
     this.#scanned = this.#scanned.then(() => ended);
     try {
@@ -121,6 +200,8 @@ class KvStore implements Store {
   async write(changes: readonly KeyChange[]): Promise<Changed[]> {
     this.#assertOpen();
     checkWrite(changes);
+    this.#used();
+    if (this.#queuedBytes >= STORE_QUEUED_BYTES_MAX) throw tooMuchQueued();
     const keys = new Map(changes.map(([key]) => [keyId(key), key]));
     const answer = Promise.withResolvers<Changed[]>();
     const settledAlone = answer.promise.then(() => {}, () => {});
@@ -141,6 +222,7 @@ class KvStore implements Store {
       changed: [],
       mutations: 0,
       bytes: 0,
+      taken: 0,
       settle: () => {},
     });
     this.#advance();
@@ -172,6 +254,9 @@ class KvStore implements Store {
     await this.#scanned;
     await this.#group.idle();
     await this.#slots.idle();
+    this.#cancelIdle?.();
+    await Promise.allSettled(this.#tasks);
+    this.#cache.shrink(0);
     this.#file[Symbol.dispose]();
   }
 
@@ -206,6 +291,8 @@ class KvStore implements Store {
         read: (id) => this.#slots.get(id)!.state ?? undefined,
         nextVersion: () => ++this.#version,
       });
+      for (const { old } of changed) if (old?.damaged !== undefined) this.#damage(old);
+      pending.taken = this.#takeQueue(steps);
       pending.steps = steps;
       pending.changed = steps.map(({ id }) => id);
       answer = () => pending.answer.resolve(changed);
@@ -222,8 +309,52 @@ class KvStore implements Store {
     this.#group.add(pending);
   }
 
+  /** @throws {EngineError} `overloaded` when too much waits for the disk. */
+  #takeQueue(steps: readonly Step[]): number {
+    const bytes = steps.reduce((sum, { json }) => sum + json.length, 0);
+    const fits = this.#queuedBytes === 0 || this.#queuedBytes + bytes <= STORE_QUEUED_BYTES_MAX;
+    if (!fits || !this.#memory.take("queues", bytes)) throw tooMuchQueued();
+    this.#queuedBytes += bytes;
+    return bytes;
+  }
+
+  /** Notes a damaged key; the error for its reader. */
+  #damage({ key, damaged }: Entry): EngineError {
+    const id = keyId(key);
+    const reason = damaged!;
+    if (!this.#damaged.has(id) && this.#damaged.size < DAMAGED_KEYS_MAX) {
+      this.#damaged.set(id, { key, reason });
+      const name = key.join("/");
+      this.#options.log?.error("a record of the state is damaged", { key: name, reason });
+    }
+    return new EngineError(
+      "GET_ERROR",
+      `The record of ${key.join("/")} is damaged: ${reason}; write or delete the key, or bring a ` +
+        "backup back with `engine state restore FILE`",
+      { details: { key: [...key] } },
+    );
+  }
+
+  /** After a while without use, most of the cache is given back. */
+  #used(): void {
+    const { clock } = this.#options;
+    if (!clock) return;
+    this.#usedAtMs = clock.now();
+    this.#cancelIdle ??= clock.after(IDLE_MS, () => this.#checkIdle(clock));
+  }
+
+  #checkIdle(clock: Clock): void {
+    this.#cancelIdle = undefined;
+    const restMs = this.#usedAtMs + IDLE_MS - clock.now();
+    if (restMs > 0) this.#cancelIdle = clock.after(restMs, () => this.#checkIdle(clock));
+    else this.#cache.shrink(IDLE_CACHE_BYTES);
+  }
+
   #settle(pending: Pending, answer: () => void, failure: EngineError | undefined): void {
+    this.#queuedBytes -= pending.taken;
+    this.#memory.release("queues", pending.taken);
     for (const { id, entry } of pending.steps) {
+      if (!failure) this.#damaged.delete(id);
       this.#slots.settle(this.#slots.get(id)!, failure ? undefined : entry ?? null);
     }
     for (const slot of pending.slots) this.#slots.release(slot);
@@ -242,6 +373,37 @@ class KvStore implements Store {
     });
     // A version of its own, so that the next commit does not overwrite the orphan note of this one.
     await this.#counted(puts, this.#records.commit(puts, ++this.#version));
+    for (const { replaced, json } of puts) {
+      this.#freedBytes += Math.max(0, (replaced?.bytes ?? 0) - json.length);
+    }
+  }
+
+  async #inThread(task: StateTask): Promise<StateCheck> {
+    this.#assertOpen();
+    const { runInThread } = await import("./state_thread.ts");
+    const running = runInThread(task);
+    this.#tasks.add(running);
+    try {
+      return await running ?? EMPTY_CHECK;
+    } finally {
+      this.#tasks.delete(running);
+    }
+  }
+
+  /** Deletes parts of values that are gone; the pages they leave are then given back. */
+  async #idleWork(): Promise<boolean> {
+    if (await this.#records.deleteSomeParts()) return true;
+    this.#shrinkIfWorth();
+    return false;
+  }
+
+  #shrinkIfWorth(): void {
+    if (this.#freedBytes < SHRINK_AFTER_BYTES || this.#closing) return;
+    this.#freedBytes = 0;
+    this.#inThread({ task: "shrink", path: this.#path }).catch((thrown: unknown) => {
+      const reason = thrown instanceof Error ? thrown.message : String(thrown);
+      this.#options.log?.warn("the state file could not be shrunk", { reason });
+    });
   }
 
   /** Counts a commit when it has ended, also with an error. */
@@ -251,26 +413,65 @@ class KvStore implements Store {
       await commit;
     } catch (thrown) {
       this.#stats.failed++;
+      const message = thrown instanceof Error ? thrown.message : String(thrown);
+      if (!this.#failure) {
+        this.#options.log?.error("the state cannot be written", { path: this.#path, message });
+      }
+      this.#failure = { at_ms: Date.now(), message };
       throw thrown;
     }
+    if (this.#failure) this.#options.log?.info("the state can be written again", {});
+    this.#failure = null;
     this.#stats.commit_ms = performance.now() - began;
     this.#stats.commits++;
     this.#stats.changes += puts.length;
     for (const { json } of puts) this.#stats.bytes += json.length;
   }
 
-  async #scan(prefix: StoreKey, limit: number, after?: StoreKey): Promise<Entry[]> {
+  async #scan(
+    prefix: StoreKey,
+    limit: number,
+    after: StoreKey | undefined,
+    bytesMax: number,
+  ): Promise<Entry[]> {
     const entries: Entry[] = [];
+    let bytes = 0;
     for await (const found of this.#records.scan(prefix, limit, after)) {
       const cached = this.#cache.peek(keyId(found.key));
-      const isCurrent = cached?.version === found.head.version;
+      const isCurrent = cached?.version === found.head?.version;
       // Missing parts belong to a value that was replaced since the scan.
       const entry = isCurrent
         ? cached
         : await this.#records.load(found) ?? await this.#read(found.key);
-      if (entry) entries.push(entry);
+      if (!entry) continue;
+      if (entry.damaged !== undefined) this.#damage(entry);
+      entries.push(entry);
+      bytes += entry.bytes;
+      if (bytes >= bytesMax) break;
     }
     return entries;
+  }
+}
+
+const EMPTY_CHECK: StateCheck = {
+  records: 0,
+  bytes: 0,
+  damaged_count: 0,
+  damaged: [],
+  problems: [],
+};
+
+function tooMuchQueued(): EngineError {
+  const message = "Too many bytes of state wait for the disk; write again in a moment";
+  return new EngineError("overloaded", message);
+}
+
+function freeBytesAt(path: string): number | null {
+  try {
+    const { bavail, bsize } = statfsSync(path.slice(0, path.lastIndexOf("/") + 1) || ".");
+    return bavail * bsize;
+  } catch {
+    return null; // A platform or file system without the call.
   }
 }
 

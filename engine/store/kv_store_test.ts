@@ -8,6 +8,8 @@ import {
   randomFrom,
   textOf,
 } from "../../tests/fakes/fake_store.ts";
+import { createMemoryBudget } from "../platform/memory_budget.ts";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { testStore } from "../../tests/contracts/store_contract.ts";
 import type { Store, StoreKey } from "../ports/store.ts";
 import { openKvStore } from "./kv_store.ts";
@@ -27,8 +29,9 @@ async function openTemporary(faults: Faults, cacheBytesMax = 64 * 1024 * 1024): 
   let closing: Promise<void> | undefined;
   return {
     stats: store.stats,
+    status: store.status,
     get: (key) => store.get(key),
-    list: (prefix, limit, after) => store.list(prefix, limit, after),
+    list: (...query) => store.list(...query),
     write: (changes) => store.write(changes),
     [Symbol.asyncDispose]: () => closing ??= close(),
   };
@@ -316,4 +319,83 @@ Deno.test("KvStore counts a commit that the disk refused apart from the others",
   const { commit_ms, ...counts } = store.stats;
   assert.deepEqual(counts, { commits: 1, changes: 1, failed: 1, bytes: 4 });
   assert.ok(commit_ms !== null && commit_ms >= 0);
+});
+
+/** Flips a bit in the record of a key of a closed store. */
+async function damage(path: string, key: StoreKey): Promise<void> {
+  using kv = await Deno.openKv(path);
+  const { value } = await kv.get<Uint8Array>(["entry", ...key]);
+  value![value!.length - 2]! ^= 1;
+  await kv.set(["entry", ...key], value);
+}
+
+Deno.test("KvStore fails for a damaged key alone, names it, and can overwrite and delete it", async () => {
+  const directory = await Deno.makeTempDir();
+  const path = `${directory}/state.db`;
+  {
+    await using store = await openKvStore(path);
+    for (const name of ["a", "b", "c", "d"]) await put(store, ["k", name], `value of ${name}`);
+  }
+  for (const name of ["b", "c"]) await damage(path, ["k", name]);
+  {
+    await using store = await openKvStore(path);
+    const failure = { code: "GET_ERROR", details: { key: ["k", "b"] } };
+    await assert.rejects(store.get(["k", "b"]), failure);
+    await assert.rejects(store.get(["k", "b"]), failure);
+    assert.equal((await store.get(["k", "a"]))!.value, "value of a");
+    const listed = await store.list(["k"], 10);
+    assert.deepEqual(listed.map(({ damaged }) => damaged !== undefined), [
+      false,
+      true,
+      true,
+      false,
+    ]);
+    assert.deepEqual(store.status.damaged.map(({ key }) => key[1]), ["b", "c"]);
+
+    await put(store, ["k", "b"], "new");
+    await store.write([[["k", "c"], () => undefined]]);
+
+    assert.equal((await store.get(["k", "b"]))!.value, "new");
+    assert.equal(await store.get(["k", "c"]), undefined);
+    assert.deepEqual(store.status.damaged, []);
+  }
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("KvStore refuses writes while too many bytes wait for the disk, and takes them again", async () => {
+  const { faults, letGo, open } = gate();
+  const memory = createMemoryBudget(1_000_000_000);
+  const directory = await Deno.makeTempDir();
+  const path = `${directory}/state.db`;
+  {
+    await using store = await openKvStore(path, { openKv: faultyKv(faults), memory });
+    const text = "x".repeat(1_000_000);
+    const writes = counting(100).map((i) => put(store, [`${i}`], text));
+    const outcomes = Promise.allSettled(writes);
+    await letGo();
+    open();
+    const codes = (await outcomes).map((it) => it.status === "rejected" ? it.reason.code : "done");
+
+    assert.ok(codes.filter((code) => code === "overloaded").length >= 30);
+    assert.ok(codes.filter((code) => code === "done").length >= 60);
+    assert.equal(store.status.queued_bytes, 0);
+    assert.equal(memory.used("queues"), 0);
+    await put(store, ["after"], text);
+  }
+  assert.equal(memory.usedBytes, 0);
+  await Deno.remove(directory, { recursive: true });
+});
+
+Deno.test("KvStore gives most of its cache back when it is not used", async () => {
+  const clock = new FakeClock();
+  const directory = await Deno.makeTempDir();
+  {
+    await using store = await openKvStore(`${directory}/state.db`, { clock });
+    await put(store, ["large"], "x".repeat(6_000_000));
+    assert.ok(store.status.cache_bytes > 10_000_000);
+    clock.tick(30_000);
+    assert.ok(store.status.cache_bytes < 9_000_000);
+  }
+  assert.equal(clock.waiting, 0);
+  await Deno.remove(directory, { recursive: true });
 });

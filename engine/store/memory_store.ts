@@ -8,7 +8,15 @@
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import type { Changed, Entry, KeyChange, Store, StoreKey, StoreStats } from "../ports/store.ts";
+import type {
+  Changed,
+  Entry,
+  KeyChange,
+  Store,
+  StoreKey,
+  StoreStats,
+  StoreStatus,
+} from "../ports/store.ts";
 import { applyChanges, checkWrite } from "./write.ts";
 import { checkKey, compareKeys, isBelow, keyId } from "./store_key.ts";
 
@@ -27,6 +35,15 @@ export class MemoryStore implements Store {
     return this.#stats;
   }
 
+  readonly status: StoreStatus = {
+    path: null,
+    failure: null,
+    damaged: [],
+    queued_bytes: 0,
+    cache_bytes: 0,
+    freeBytes: () => null,
+  };
+
   // deno-lint-ignore require-await -- A throw is to become a rejection.
   async get(key: StoreKey): Promise<Entry | undefined> {
     this.#assertOpen();
@@ -35,7 +52,12 @@ export class MemoryStore implements Store {
   }
 
   // deno-lint-ignore require-await -- A throw is to become a rejection.
-  async list(prefix: StoreKey, limit: number, after?: StoreKey): Promise<Entry[]> {
+  async list(
+    prefix: StoreKey,
+    limit: number,
+    after?: StoreKey,
+    bytesMax: number = Infinity,
+  ): Promise<Entry[]> {
     this.#assertOpen();
     this.#sorted ??= [...this.#entries.values()].sort((a, b) => compareKeys(a.key, b.key));
     const first = firstAfter(
@@ -43,10 +65,13 @@ export class MemoryStore implements Store {
       after && compareKeys(after, prefix) > 0 ? after : prefix,
     );
     const found: Entry[] = [];
-    for (let i = first; i < this.#sorted.length && found.length < limit; i++) {
+    let bytes = 0;
+    for (let i = first; i < this.#sorted.length; i++) {
+      if (found.length >= limit || bytes >= bytesMax) break;
       const entry = this.#sorted[i]!;
       if (!isBelow(entry.key, prefix)) break;
       found.push(entry);
+      bytes += entry.bytes;
     }
     return found;
   }

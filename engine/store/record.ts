@@ -1,7 +1,9 @@
 /**
  * The encoding of an entry in Deno KV: one record, and parts beside it when the value is large.
  *
- * A record is a head of 17 bytes followed by the JSON or, with parts, by the length of the JSON.
+ * A record is a head of 21 bytes followed by the JSON or, with parts, by the length of the JSON.
+ * The head ends with a checksum of the key, the rest of the head and the JSON, so flipped bits and
+ * records that were exchanged are noticed. Records of version 0.1.0 have none; they stay readable.
  * Parts are keyed by the version of their entry and their number. A version is never used twice, so
  * the parts of a new value never overwrite those of the old one, and a reader finds them complete
  * or deleted. No I/O.
@@ -9,9 +11,10 @@
  * @module
  */
 
+import { crc32 } from "node:zlib";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import type { Entry, StoreKey } from "../ports/store.ts";
-import { keyBytes } from "./store_key.ts";
+import { type Entry, type StoreKey, VALUE_BYTES_MAX } from "../ports/store.ts";
+import { keyBytes, keyId } from "./store_key.ts";
 
 /** Changes in one commit, and so in one write; Deno KV takes 1,000. */
 export const STORE_COMMIT_CHANGES_MAX = 500;
@@ -22,10 +25,15 @@ export const STORE_RECORD_BYTES_MAX = 64 * 1024;
 /** One part of a large value. */
 export const STORE_PART_BYTES = 60 * 1024;
 
+/** Kinds of records, first those that version 0.1.0 wrote. */
 const WHOLE = 1;
 const IN_PARTS = 2;
+const WHOLE_SUMMED = 3;
+const IN_PARTS_SUMMED = 4;
 /** A byte for the kind, then version and created as 64-bit floats, exact for safe integers. */
-const HEAD_BYTES = 17;
+const PLAIN_HEAD_BYTES = 17;
+/** The same, then the checksum. */
+const HEAD_BYTES = PLAIN_HEAD_BYTES + 4;
 /** The length of the JSON as a 64-bit float. */
 const LENGTH_BYTES = 8;
 /** Estimated cost in a commit of a record or part, beside its key and value. */
@@ -44,6 +52,8 @@ export interface Head {
   readonly bytes: number;
   /** The JSON, unless it is in parts. */
   readonly json: Uint8Array | undefined;
+  /** The checksum; `undefined` in a record of version 0.1.0. */
+  readonly sum: number | undefined;
 }
 
 /** Number of parts of a value of this many bytes; 0: the value is in its record. */
@@ -52,16 +62,26 @@ export function partsFor(bytes: number): number {
 }
 
 /** The record of an entry. */
-export function encodeRecord({ version, created, bytes }: Entry, json: Uint8Array): Uint8Array {
+export function encodeRecord(entry: Entry, json: Uint8Array): Uint8Array {
+  const { key, version, created, bytes } = entry;
   const inParts = partsFor(bytes) > 0;
   const record = new Uint8Array(HEAD_BYTES + (inParts ? LENGTH_BYTES : bytes));
   const view = new DataView(record.buffer);
-  record[0] = inParts ? IN_PARTS : WHOLE;
+  record[0] = inParts ? IN_PARTS_SUMMED : WHOLE_SUMMED;
   view.setFloat64(1, version);
   view.setFloat64(9, created);
+  view.setUint32(PLAIN_HEAD_BYTES, sumOf(key, { version, created }, json));
   if (inParts) view.setFloat64(HEAD_BYTES, bytes);
   else record.set(json, HEAD_BYTES);
   return record;
+}
+
+function sumOf(
+  key: StoreKey,
+  { version, created }: Pick<Head, "version" | "created">,
+  json: Uint8Array,
+): number {
+  return crc32(json, crc32(`${keyId(key)} ${version} ${created} `));
 }
 
 /** The parts of a value, without copying it. */
@@ -73,13 +93,27 @@ export function* cutParts(json: Uint8Array): Generator<Uint8Array> {
 
 /** Decodes a record; `undefined` for bytes that are not one. */
 export function decodeRecord(record: Uint8Array): Head | undefined {
-  const inParts = record[0] === IN_PARTS;
-  const isWhole = record[0] === WHOLE && record.length > HEAD_BYTES;
-  if (!isWhole && !(inParts && record.length === HEAD_BYTES + LENGTH_BYTES)) return undefined;
+  const kind = record[0];
+  const isSummed = kind === WHOLE_SUMMED || kind === IN_PARTS_SUMMED;
+  const headBytes = isSummed ? HEAD_BYTES : PLAIN_HEAD_BYTES;
+  const inParts = kind === IN_PARTS || kind === IN_PARTS_SUMMED;
+  const isWhole = (kind === WHOLE || kind === WHOLE_SUMMED) && record.length > headBytes;
+  if (!isWhole && !(inParts && record.length === headBytes + LENGTH_BYTES)) return undefined;
   const view = new DataView(record.buffer, record.byteOffset, record.byteLength);
-  const bytes = inParts ? view.getFloat64(HEAD_BYTES) : record.length - HEAD_BYTES;
-  const json = inParts ? undefined : record.subarray(HEAD_BYTES);
-  return { version: view.getFloat64(1), created: view.getFloat64(9), bytes, json };
+  const bytes = inParts ? view.getFloat64(headBytes) : record.length - headBytes;
+  if (!(bytes >= 0 && bytes <= VALUE_BYTES_MAX)) return undefined;
+  return {
+    version: view.getFloat64(1),
+    created: view.getFloat64(9),
+    bytes,
+    json: inParts ? undefined : record.subarray(headBytes),
+    sum: isSummed ? view.getUint32(PLAIN_HEAD_BYTES) : undefined,
+  };
+}
+
+/** An entry that cannot be read, for one that is to be overwritten or deleted. */
+export function damagedEntry(key: StoreKey, damaged: string): Entry {
+  return { key, value: null, bytes: 0, version: 0, created: 0, damaged };
 }
 
 /** Joins parts; `undefined` when they do not have the expected length. */
@@ -94,12 +128,18 @@ export function joinParts(parts: readonly Uint8Array[], bytes: number): Uint8Arr
   return json;
 }
 
+/** Whether the checksum of a record fits; one without a checksum fits. */
+export function isIntact(key: StoreKey, head: Head, json: Uint8Array): boolean {
+  return head.sum === undefined || head.sum === sumOf(key, head, json);
+}
+
 /**
  * The entry of a record.
  *
- * @throws {Error} When the bytes are not JSON in UTF-8.
+ * @throws {Error} When the checksum does not fit, or the bytes are not JSON in UTF-8.
  */
 export function makeEntry(key: StoreKey, head: Head, json: Uint8Array): Entry {
+  if (!isIntact(key, head, json)) throw new Error("its checksum does not fit");
   const { version, created, bytes } = head;
   return { key, value: JSON.parse(decoder.decode(json)) as Json, bytes, version, created };
 }

@@ -58,7 +58,7 @@ Deno.test("Bytes that are no record are noticed", () => {
 });
 
 Deno.test("A value that is no JSON in UTF-8 is noticed", () => {
-  const head = { version: 1, created: 1, bytes: 1, json: undefined };
+  const head = { version: 1, created: 1, bytes: 1, json: undefined, sum: undefined };
 
   assert.throws(() => makeEntry(["k"], head, Uint8Array.of(0xff)));
   assert.throws(() => makeEntry(["k"], head, encoder.encode("{")));
@@ -68,4 +68,37 @@ Deno.test("The cost of an entry covers its key, its parts and its record", () =>
   assert.equal(commitCost(["k"], 100).mutations, 1);
   assert.equal(commitCost(["k"], 3 * STORE_PART_BYTES).mutations, 4);
   assert.ok(commitCost(["k".repeat(500)], 100).bytes > 600);
+});
+
+Deno.test("A flipped bit of a record, or the record of another key, is noticed", () => {
+  const { entry, json } = entryOf("some text");
+  const record = encodeRecord(entry, json);
+  const read = (bytes: Uint8Array, key = ["k"]): unknown => {
+    const head = decodeRecord(bytes);
+    if (!head) throw new Error("no record");
+    return makeEntry(key, head, head.json!);
+  };
+
+  for (let bit = 0; bit < 8 * record.length; bit++) {
+    const flipped = record.slice();
+    flipped[bit >> 3]! ^= 1 << (bit & 7);
+    if (flipped[0] === 1) continue; // Its kind is now one that has no checksum.
+    assert.throws(() => read(flipped), `bit ${bit}`);
+  }
+  assert.throws(() => read(record, ["other"]), /checksum/);
+  assert.deepEqual(read(record), entry);
+});
+
+Deno.test("A record that version 0.1.0 wrote is read without a checksum", () => {
+  const { entry, json } = entryOf("old");
+  const record = new Uint8Array(17 + json.length);
+  const view = new DataView(record.buffer);
+  record[0] = 1;
+  view.setFloat64(1, entry.version);
+  view.setFloat64(9, entry.created);
+  record.set(json, 17);
+
+  const head = decodeRecord(record)!;
+
+  assert.deepEqual(makeEntry(["k"], head, head.json!), entry);
 });

@@ -11,6 +11,7 @@
  *
  * @module
  */
+import { type MemoryBudget, UNLIMITED_MEMORY } from "../ports/memory.ts";
 import type { StoreKey } from "../ports/store.ts";
 import { READ_KEYS_MAX } from "./kv_records.ts";
 import type { Known } from "./record.ts";
@@ -155,13 +156,15 @@ export class Slots {
 
 /** Estimated bytes of the objects around a value. */
 const OVERHEAD_BYTES = 256;
+/** How much is evicted for a new entry while memory is tight, in sizes of the new one. */
+const TIGHT_FACTOR = 2;
 /** Estimated size of a parsed value over its JSON. */
 const PARSED_FACTOR = 2;
 
 /** A key in the order of use. */
 interface Link {
   readonly id: string;
-  known: Known;
+  readonly known: Known;
   older: Link;
   newer: Link;
 }
@@ -172,10 +175,12 @@ export class Cache {
   /** Closes the ring: its `newer` is the oldest, its `older` the newest. */
   readonly #ring: Link = makeRing();
   readonly #bytesMax: number;
+  readonly #memory: MemoryBudget;
   #bytes = 0;
 
-  constructor(bytesMax: number) {
+  constructor(bytesMax: number, memory: MemoryBudget = UNLIMITED_MEMORY) {
     this.#bytesMax = bytesMax;
+    this.#memory = memory;
   }
 
   /** Estimated bytes in use. */
@@ -199,25 +204,26 @@ export class Cache {
     return this.#links.get(id)?.known;
   }
 
-  /** Caches an entry, unless it is larger than the whole cache. */
+  /**
+   * Caches an entry, unless it is larger than the whole cache or the process has no memory for it.
+   * While memory is tight, every new entry takes the place of old ones.
+   */
   set(id: string, known: Known): void {
     const cost = costOf(id, known);
-    const link = this.#links.get(id);
-    if (cost > this.#bytesMax) {
-      if (link) this.#drop(link);
-      return;
-    }
-    if (link) {
-      this.#bytes += cost - costOf(id, link.known);
-      link.known = known;
-      this.get(id);
-    } else {
-      const made: Link = { id, known, older: this.#ring, newer: this.#ring };
-      this.#links.set(id, made);
-      this.#addNewest(made);
-      this.#bytes += cost;
-    }
-    while (this.#bytes > this.#bytesMax) this.#drop(this.#ring.newer);
+    this.delete(id);
+    if (cost > this.#bytesMax) return;
+    if (this.#memory.isTight) this.shrink(Math.max(0, this.#bytes - TIGHT_FACTOR * cost));
+    if (!this.#memory.take("caches", cost)) return;
+    const link: Link = { id, known, older: this.#ring, newer: this.#ring };
+    this.#links.set(id, link);
+    this.#addNewest(link);
+    this.#bytes += cost;
+    this.shrink(this.#bytesMax);
+  }
+
+  /** Evicts the oldest entries until the others fit. */
+  shrink(bytesMax: number): void {
+    while (this.#bytes > bytesMax) this.#drop(this.#ring.newer);
   }
 
   /** Removes a key. */
@@ -237,7 +243,9 @@ export class Cache {
   #drop(link: Link): void {
     unlink(link);
     this.#links.delete(link.id);
-    this.#bytes -= costOf(link.id, link.known);
+    const cost = costOf(link.id, link.known);
+    this.#bytes -= cost;
+    this.#memory.release("caches", cost);
   }
 }
 

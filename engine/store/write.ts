@@ -106,7 +106,7 @@ function makeEntry(
   version: number,
 ): Step {
   const json = encodeValue(value);
-  const created = old?.created ?? version;
+  const created = old && old.damaged === undefined ? old.created : version;
   return { id, key, entry: { key, value, bytes: json.length, version, created }, json };
 }
 

@@ -7,6 +7,7 @@
  */
 import { checkNewWorker, type NewWorker, type NewWorkerRequest } from "../install/prepare.ts";
 import type { Isolation, Launcher } from "../ports/launcher.ts";
+import { OutputTurns } from "../process/output_turns.ts";
 import { ProcessLauncher } from "../process/process_launcher.ts";
 import { MicroVmLauncher, type MicroVmOptions } from "../vm/microvm_launcher.ts";
 import { Supervisor, type SupervisorOptions } from "./supervisor.ts";
@@ -31,10 +32,11 @@ export interface DirectoryWorkers {
 export function createDirectoryWorkers(options: DirectoryWorkersOptions): DirectoryWorkers {
   const { dataDirectory, clock, log, engine } = options;
   const platform = Deno.build.os;
+  const turns = new OutputTurns(clock); // One for all workers: together they get a fifth.
   const launchers: Partial<Record<Isolation, Launcher>> = {
-    process: new ProcessLauncher(dataDirectory),
+    process: new ProcessLauncher(dataDirectory, turns),
     ...platform === "linux" && {
-      microvm: new MicroVmLauncher({ dataDirectory, clock, log, engine }),
+      microvm: new MicroVmLauncher({ dataDirectory, clock, log, engine, turns }),
     },
   };
   return {

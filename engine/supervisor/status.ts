@@ -220,6 +220,8 @@ export function workerStatus(
       ...replicas.filter(({ state }) => state === first.state).map(({ since_ms }) => since_ms),
     ),
     reason: problem ?? first.reason ?? reasonOfOthers(replicas),
+    suspect: statuses.some(({ state }) => state === "ready") &&
+      statuses.every(({ state, suspect }) => state !== "ready" || suspect),
     pid: running?.pid ?? null,
     functions: functionsOf(replicas.flatMap(({ connections }) => connections), observed.directory),
     restarts: replicas.reduce((sum, { restarts }) => sum + restarts, 0),
@@ -258,9 +260,26 @@ function corrected(
     return changed("starting", "It has no connection to the engine");
   }
   const halted = pid === null ? undefined : usages.get(pid)?.halted;
-  if (halted === undefined) return report;
+  if (halted === undefined) {
+    return isSuspect(report, directory) ? remarked(report, SUSPECT) : report;
+  }
   const remark = `Process ${halted} is stopped by a signal; to continue it: kill -CONT ${halted}`;
+  return remarked(report, remark);
+}
+
+const SUSPECT = "It does not answer; calls go to other workers that offer its functions";
+
+function remarked(report: ReplicaReport, remark: string): ReplicaReport {
   return { ...report, reason: report.reason === null ? remark : `${report.reason}. ${remark}` };
+}
+
+/** Whether no connection of a replica that is ready answers. */
+function isSuspect(
+  { state, connections }: Pick<ReplicaReport, "state" | "connections">,
+  directory: Directory,
+): boolean {
+  const views = connections.map((id) => directory.worker(id)).filter((view) => view !== undefined);
+  return state === "ready" && views.length > 0 && views.every(({ suspect }) => suspect);
 }
 
 function replicaStatus(replica: ReplicaReport, { directory, usages }: Observed): ReplicaStatus {
@@ -271,6 +290,7 @@ function replicaStatus(replica: ReplicaReport, { directory, usages }: Observed):
     since_ms: replica.since_ms,
     reason: replica.reason,
     pid: replica.pid,
+    suspect: isSuspect(replica, directory),
     worker_ids: replica.connections.filter((id) => directory.worker(id) !== undefined),
     restarts: replica.restarts,
     started_at_ms: replica.started_at_ms,
@@ -284,9 +304,11 @@ function replicaStatus(replica: ReplicaReport, { directory, usages }: Observed):
 function reasonOfOthers(replicas: readonly ReplicaReport[]): string | null {
   if (replicas.length === 1) return null;
   const other = replicas.find(({ state, reason }) =>
-    reason !== null && (state === "waiting" || state === "failed")
+    reason !== null && (state === "waiting" || state === "failed" || state === "ready")
   );
-  return other ? `Replica ${other.number} is ${other.state}: ${other.reason}` : null;
+  if (!other) return null;
+  const what = other.state === "ready" ? "" : ` is ${other.state}`;
+  return `Replica ${other.number}${what}: ${other.reason}`;
 }
 
 function functionsOf(connections: readonly string[], directory: Directory): string[] {

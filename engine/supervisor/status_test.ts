@@ -64,6 +64,7 @@ Deno.test("workerStatus() of one replica shows what it reports", () => {
     launch: 1,
     log_path: "/l/w.log",
     state: "ready",
+    suspect: false,
     since_ms: 100,
     reason: null,
     pid: 10,
@@ -83,6 +84,7 @@ Deno.test("workerStatus() of one replica shows what it reports", () => {
       since_ms: 100,
       reason: null,
       pid: 10,
+      suspect: false,
       worker_ids: ["c1"],
       restarts: 0,
       started_at_ms: 50,
@@ -335,4 +337,21 @@ Deno.test("StatusTracker reports each change of its status, and nothing else", (
   });
 
   assert.deepEqual(steps, [1, 0, 1, 1, 0, 1, 1]);
+});
+
+Deno.test("workerStatus() of a replica that does not answer is suspect, and says what follows", () => {
+  const { directory, status } = setup();
+  directory.offer("c1", "w::run");
+  directory.offer("c2", "w::run");
+  directory.suspects.add("c2");
+
+  const some = status([serving(1), serving(2)]);
+  directory.suspects.add("c1");
+  const all = status([serving(1), serving(2)]);
+
+  assert.deepEqual(some.replicas.map(({ suspect }) => suspect), [false, true]);
+  assert.equal(some.suspect, false);
+  assert.match(some.reason!, /^Replica 2: It does not answer; calls go to other workers/);
+  assert.equal(all.suspect, true);
+  assert.match(all.reason!, /^It does not answer/);
 });

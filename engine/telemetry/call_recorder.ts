@@ -182,6 +182,10 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
     return this.#meters.other;
   }
 
+  forget(namespace: string, function_id: string): void {
+    this.#meters.forget(namespace, function_id);
+  }
+
   load(): RouterLoad {
     return this.#source.load();
   }

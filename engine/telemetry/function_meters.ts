@@ -22,6 +22,7 @@ const LAST_MS = 100_000;
 /** Buckets per doubling. */
 const STEPS = 4;
 const COUNT = Math.ceil(STEPS * Math.log2(LAST_MS / FIRST_MS)) + 1;
+const NO_DURATIONS: ArrayLike<number> = new Float64Array(COUNT + 1);
 /** Name for all further error codes. */
 const OTHER_CODES = "(other)";
 
@@ -54,6 +55,16 @@ export class FunctionMeters {
   functionOrOther(namespace: string, function_id: string): MeteredFunction {
     return this.#subjects.get(namespace)?.get(function_id) ??
       this.#unmetered(namespace, function_id);
+  }
+
+  /** Removes the meter of a function, unless a call of it runs. */
+  forget(namespace: string, function_id: string): void {
+    const subjects = this.#subjects.get(namespace);
+    const subject = subjects?.get(function_id);
+    if (!subjects || !subject || subject.meter.in_flight > 0) return;
+    subjects.delete(function_id);
+    if (subjects.size === 0) this.#subjects.delete(namespace);
+    this.#count--;
   }
 
   /** All meters except {@linkcode other}. */
@@ -95,7 +106,8 @@ export class CountingMeter implements FunctionMeter {
   in_flight = 0;
   duration_sum_ms = 0;
   readonly errors: Map<string, number> = new Map();
-  readonly durations: Float64Array = new Float64Array(COUNT + 1);
+  /** Most functions of a large system are never called: they share one of zeros. */
+  #durations: Float64Array | undefined;
   /** Cache of the last bucket: calls of one tick start and end at the same times. */
   #lastMs = 0;
   #lastBucket = 0;
@@ -103,6 +115,10 @@ export class CountingMeter implements FunctionMeter {
   constructor(namespace: string, function_id: string) {
     this.namespace = namespace;
     this.function_id = function_id;
+  }
+
+  get durations(): ArrayLike<number> {
+    return this.#durations ?? NO_DURATIONS;
   }
 
   /** Counts the end of a call that was open. */
@@ -113,7 +129,8 @@ export class CountingMeter implements FunctionMeter {
       this.#lastMs = ms;
       this.#lastBucket = bucketOf(ms);
     }
-    this.durations[this.#lastBucket]!++;
+    const durations = this.#durations ??= new Float64Array(COUNT + 1);
+    durations[this.#lastBucket]!++;
   }
 
   /** Counts an error, also of a call that was never opened. */

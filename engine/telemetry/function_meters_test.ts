@@ -46,6 +46,26 @@ Deno.test("FunctionMeters.functionOf() counts functions beyond the limit togethe
   assert.equal(late.function_id, "late", "its spans still say its name");
 });
 
+Deno.test("FunctionMeters.forget() frees the place of a function, unless a call of it runs", () => {
+  const meters = new FunctionMeters();
+  const running = meters.functionOf("default", "a::running");
+  running.meter.in_flight++;
+  const first = meters.functionOf("default", "a::b");
+  first.meter.calls++;
+  for (const id of ["a::running", "a::b", "a::unknown"]) meters.forget("default", id);
+
+  assert.deepEqual([...meters.meters()].map(({ function_id }) => function_id), ["a::running"]);
+  assert.equal(meters.functionOf("default", "a::b").meter.calls, 0);
+});
+
+Deno.test("a meter without an ended call has a histogram of zeros, of full length", () => {
+  const [idle, used] = [new CountingMeter("", "a"), new CountingMeter("", "b")];
+  used.in_flight++;
+  used.ended(1);
+  assert.equal(idle.durations.length, used.durations.length);
+  assert.ok([...Array.from(idle.durations)].every((count) => count === 0));
+});
+
 Deno.test("the bounds of durations grow by a fifth or less, from 0.01 ms to 100 s", () => {
   assert.equal(BOUNDS_MS[0], 0.01);
   assert.equal(BOUNDS_MS.at(-1), 100_000);
@@ -77,7 +97,7 @@ Deno.test("CountingMeter.ended() counts a duration and one call less in flight",
   assert.equal(meter.in_flight, 0);
   assert.equal(meter.duration_sum_ms, 200_003);
   assert.equal(meter.durations[bucketOf(3)], 1);
-  assert.equal(meter.durations.at(-1), 1);
+  assert.equal(meter.durations[meter.durations.length - 1], 1);
 });
 
 Deno.test("CountingMeter.failed() counts by code, and codes beyond the limit together", () => {

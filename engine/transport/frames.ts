@@ -11,6 +11,9 @@
  */
 import { isUtf8 } from "node:buffer";
 import { READ_BYTES_MAX } from "../ports/connection.ts";
+import type { MemoryBudget } from "../ports/memory.ts";
+import { BufferLease } from "./buffer_lease.ts";
+import { type Pace, UNPACED } from "./tick_budget.ts";
 
 /** What a line reads into at first; it grows with what comes. With 4 KiB, a line is 3 KB larger. */
 export const READ_BYTES_FIRST = 1024;
@@ -36,21 +39,41 @@ export interface FrameEvents {
   violation(code: ViolationCode, reason: string): void;
 }
 
+/** The first byte of the last fragment of a message. */
+const LAST_FRAGMENT = 0x80 | OPCODE.more;
 /** The first byte of a text message in one frame. */
 const WHOLE_TEXT = 0x80 | OPCODE.text;
 /** Growth of the read buffer after a read that filled it. */
 const READ_GROWTH = 4;
 /** Largest buffer that is kept for the next message: allocating costs more than filling it. */
 const KEPT_BYTES_MAX = 16 * READ_BYTES_MAX;
+/** Buffers from this size on are freed explicitly. */
+const FREED_BYTES_MIN = 1024 * 1024;
 /** Spare room behind a large message, so that its last read also gets the next header. */
 const SPARE_BYTES = 16;
 const UTF_8 = new TextDecoder("utf-8", { ignoreBOM: true });
 const NOTHING = new Uint8Array();
+/** Separates the messages of a batch. */
+const NEWLINE = 0x0a;
+
+/** How a connection reads. */
+export interface FrameReaderOptions {
+  /** The peer may send several text messages in a frame (`engine.batch.v1`). Default: false. */
+  readonly isBatching?: boolean;
+  /** Counts frames and messages. Default: they are not counted. */
+  readonly pace?: Pace;
+  /** Default: unlimited. */
+  readonly memory?: MemoryBudget | undefined;
+}
 
 /** Reads the frames of one connection. */
 export class FrameReader {
   readonly #events: FrameEvents;
   readonly #maxMessageBytes: number;
+  readonly #isBatching: boolean;
+  readonly #pace: Pace;
+  readonly #lease: BufferLease;
+  #missingBytes = 0;
   #memory: Masked = memoryOf(READ_BYTES_FIRST);
   /** Range of the bytes that were read and not yet handled. */
   #start = 0;
@@ -70,9 +93,36 @@ export class FrameReader {
   /** Validates the fragments, from the first that is not ASCII on. */
   #soFar: TextDecoder | undefined;
 
-  constructor(events: FrameEvents, maxMessageBytes: number) {
+  /** The batch whose messages are being reported: its memory, and where it lies there. */
+  #batchMemory: Uint8Array = NOTHING;
+  #batch: Uint8Array | undefined;
+  #batchStart = 0;
+  #batchAt = 0;
+  #isBatchPlain = false;
+
+  constructor(
+    events: FrameEvents,
+    maxMessageBytes: number,
+    { isBatching = false, pace = UNPACED, memory }: FrameReaderOptions = {},
+  ) {
     this.#events = events;
     this.#maxMessageBytes = maxMessageBytes;
+    this.#isBatching = isBatching;
+    this.#pace = pace;
+    this.#lease = new BufferLease(memory);
+  }
+
+  /** Bytes of the process's memory budget that its buffers hold. */
+  get heldBytes(): number {
+    return this.#lease.heldBytes;
+  }
+
+  /**
+   * Bytes that have to fit into the memory budget before anything else can be read; 0: it can be
+   * read. See {@linkcode room} and {@linkcode read}, which try again.
+   */
+  get missingBytes(): number {
+    return this.#missingBytes;
   }
 
   /** Whether a header came without its payload: a peer with Nagle's algorithm may wait for us. */
@@ -82,11 +132,14 @@ export class FrameReader {
     return this.#end - this.#start === header && this.#needs > header;
   }
 
-  /** The buffer for the next read; never empty. */
+  /** The buffer for the next read; empty only when {@linkcode missingBytes} are missing. */
   room(): Uint8Array {
+    this.#missingBytes = 0;
     if (this.#start === this.#end) this.#resizeEmpty();
     else this.#makeRoom();
-    return this.#memory.bytes.subarray(this.#end);
+    const room = this.#memory.bytes.subarray(this.#end);
+    if (room.length > 0) this.#missingBytes = 0;
+    return room;
   }
 
   /** Adds `count` bytes that were read into {@linkcode room}; {@linkcode read} handles them. */
@@ -96,9 +149,20 @@ export class FrameReader {
     if (count > this.#largestRead) this.#largestRead = count;
   }
 
-  /** Reports all complete messages, until it is paused or ended. */
-  read(): void {
-    while (this.#state === "reading" && this.#readFrame());
+  /**
+   * Reports all complete messages, until it is paused or ended; `true` when it stopped because the
+   * pace is spent or {@linkcode missingBytes} are missing, and has to be called again before the
+   * next {@linkcode room}.
+   */
+  read(): boolean {
+    const pace = this.#pace;
+    this.#missingBytes = 0;
+    while (this.#state === "reading") {
+      if (this.#batch) this.#readBatch(this.#batch);
+      else if (!this.#readFrame()) return this.#missingBytes > 0;
+      if (--pace.credit <= 0 && pace.isSpent()) return true;
+    }
+    return false;
   }
 
   /** Stops reporting until {@linkcode resume} and the next {@linkcode read}. */
@@ -116,7 +180,11 @@ export class FrameReader {
     this.#state = "over";
     this.#start = this.#end = this.#needs = 0;
     this.#forgetMessage();
-    this.#replace(READ_BYTES_FIRST);
+    this.#endBatch();
+    this.#freeLater(this.#memory.bytes);
+    this.#memory = memoryOf(READ_BYTES_FIRST);
+    this.#lease.fit(0);
+    this.#missingBytes = 0;
   }
 
   /** Called regularly: lets the buffer shrink if it was mostly unused since the last call. */
@@ -144,6 +212,7 @@ export class FrameReader {
       this.#needs = header + payload;
       return false;
     }
+    if ((first < 0x80 || first === LAST_FRAGMENT) && !this.#enlargeMessage(payload)) return false;
 
     this.#needs = 0;
     this.#start = end;
@@ -160,7 +229,31 @@ export class FrameReader {
     if ((seen & BEYOND_ASCII) !== 0 && !isUtf8(memory.subarray(start, end))) {
       return this.#break(1007, "text that is not UTF-8");
     }
-    this.#events.text(memory, start, end, (seen & NOT_PLAIN) === 0);
+    const isPlain = (seen & NOT_PLAIN) === 0;
+    if (!this.#isBatching) return this.#events.text(memory, start, end, isPlain);
+    this.#batchMemory = memory;
+    this.#batch = memory.subarray(start, end);
+    this.#batchStart = start;
+    this.#batchAt = 0;
+    this.#isBatchPlain = isPlain;
+    this.#readBatch(this.#batch);
+  }
+
+  /** Reports the next message of a batch; an empty one is skipped. */
+  #readBatch(batch: Uint8Array): void {
+    const from = this.#batchAt;
+    const newline = batch.indexOf(NEWLINE, from);
+    const to = newline < 0 ? batch.length : newline;
+    this.#batchAt = to + 1;
+    const memory = this.#batchMemory;
+    const start = this.#batchStart;
+    if (to + 1 >= batch.length) this.#endBatch();
+    if (to > from) this.#events.text(memory, start + from, start + to, this.#isBatchPlain);
+  }
+
+  #endBatch(): void {
+    this.#batch = undefined;
+    this.#batchMemory = NOTHING;
   }
 
   #other(first: number, payload: Uint8Array, seen: number): void {
@@ -202,24 +295,55 @@ export class FrameReader {
     else this.#events.binary(bytes);
   }
 
+  /** Makes room for a fragment; `false` when the memory budget has none. */
+  #enlargeMessage(payload: number): boolean {
+    const bytes = this.#messageBytes + payload;
+    if (bytes <= this.#message.length) return true;
+    const size = Math.max(bytes, Math.min(bytes * 2, this.#maxMessageBytes));
+    if (!this.#fit(this.#memory.bytes.length, size)) return false;
+    const larger = new Uint8Array(size);
+    larger.set(this.#message.subarray(0, this.#messageBytes));
+    this.#freeLater(this.#message);
+    this.#message = larger;
+    return true;
+  }
+
   #keep(payload: Uint8Array, seen: number): void {
-    const bytes = this.#messageBytes + payload.length;
-    if (bytes > this.#message.length) {
-      const larger = new Uint8Array(Math.max(bytes, Math.min(bytes * 2, this.#maxMessageBytes)));
-      larger.set(this.#message.subarray(0, this.#messageBytes));
-      this.#message = larger;
-    }
     this.#message.set(payload, this.#messageBytes);
-    this.#messageBytes = bytes;
+    this.#messageBytes += payload.length;
     this.#seen |= seen;
   }
 
+  /** Takes what buffers of these sizes need. */
+  #fit(memoryBytes: number, messageBytes: number): boolean {
+    if (this.#lease.fit(memoryBytes + messageBytes)) return true;
+    this.#missingBytes = memoryBytes + messageBytes - this.#lease.heldBytes;
+    if (this.#lease.exceeds(memoryBytes + messageBytes)) {
+      this.#break(1009, "message larger than engine.memory_mb allows");
+    }
+    return false;
+  }
+
+  /**
+   * Frees a large buffer without the garbage collector, which runs late in an idle engine. In a
+   * microtask, because the handler of a message may be reading it.
+   */
+  #freeLater({ buffer }: Uint8Array): void {
+    if (buffer.byteLength < FREED_BYTES_MIN) return;
+    queueMicrotask(() => {
+      // A batch goes on in a later tick; then the garbage collector frees it.
+      if (this.#batchMemory.buffer !== buffer) (buffer as ArrayBuffer).transfer(0);
+    });
+  }
+
   #forgetMessage(): void {
+    this.#freeLater(this.#message);
     this.#opcode = undefined;
     this.#message = NOTHING;
     this.#messageBytes = 0;
     this.#seen = 0;
     this.#soFar = undefined;
+    this.#lease.fit(this.#memory.bytes.length);
   }
 
   #closeFrame(payload: Uint8Array): void {
@@ -258,8 +382,9 @@ export class FrameReader {
   #resizeEmpty(): void {
     this.#start = this.#end = 0;
     const size = this.#memory.bytes.length;
+    const kept = this.#lease.isTight ? READ_BYTES_MAX : KEPT_BYTES_MAX;
     if (this.#shrinks && size > READ_BYTES_FIRST) this.#replace(READ_BYTES_FIRST);
-    else if (size > KEPT_BYTES_MAX) this.#replace(READ_BYTES_MAX);
+    else if (size > kept) this.#replace(READ_BYTES_MAX);
     else if (this.#isFull && size < READ_BYTES_MAX) this.#replace(size * READ_GROWTH);
     this.#isFull = this.#shrinks = false;
   }
@@ -276,14 +401,15 @@ export class FrameReader {
     else this.#replace(Math.min(size * 2, this.#needs + SPARE_BYTES));
   }
 
-  /** Moves the unhandled bytes to the front of a buffer of this size. */
+  /** Moves the unhandled bytes to the front of a buffer of this size, if that fits. */
   #replace(size: number): void {
     const { bytes } = this.#memory;
-    if (size === bytes.length) {
+    if (size === bytes.length || !this.#fit(size, this.#message.length)) {
       bytes.copyWithin(0, this.#start, this.#end);
     } else {
       this.#memory = memoryOf(size);
       this.#memory.bytes.set(bytes.subarray(this.#start, this.#end));
+      this.#freeLater(bytes);
     }
     this.#end -= this.#start;
     this.#start = 0;
@@ -384,24 +510,6 @@ export function unmask(
   }
   return ((seen & HIGH_BITS) === 0 ? 0 : BEYOND_ASCII) |
     ((special & HIGH_BITS) === 0 ? 0 : NOT_PLAIN);
-}
-
-const NEWLINE = 0x0a;
-
-/** Reports the range of each message in a batch (`engine.batch.v1`); empty ones are skipped. */
-export function eachMessage(
-  memory: Uint8Array,
-  start: number,
-  end: number,
-  take: (start: number, end: number) => void,
-): void {
-  const frame = memory.subarray(start, end);
-  for (let from = 0; from < frame.length;) {
-    const newline = frame.indexOf(NEWLINE, from);
-    const to = newline < 0 ? frame.length : newline;
-    if (to > from) take(start + from, start + to);
-    from = to + 1;
-  }
 }
 
 /** What a close frame can hold beside its code. */

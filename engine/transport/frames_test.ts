@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import {
   BEYOND_ASCII,
-  eachMessage,
   type FrameEvents,
   FrameReader,
   NOT_PLAIN,
@@ -403,27 +402,41 @@ function number([a, b, c, d]: readonly number[]): number {
   return a! | b! << 8 | c! << 16 | d! << 24;
 }
 
-function messagesOf(frame: string): string[] {
-  const around = new TextEncoder().encode(`x\n${frame}\ny`);
+/** The messages of a batch, read so many at a time. */
+function messagesOf(batch: string, atOnce = Infinity): string[] {
   const messages: string[] = [];
-  eachMessage(around, 2, around.length - 2, (start, end) => {
-    messages.push(new TextDecoder().decode(around.subarray(start, end)));
-  });
+  const text = (memory: Uint8Array, start: number, end: number): void => {
+    messages.push(new TextDecoder().decode(memory.subarray(start, end)));
+  };
+  const fail = (): void => assert.fail("only text is sent");
+  const events = { text, binary: fail, ping: fail, closeFrame: fail, violation: fail };
+  const pace = { credit: atOnce, isSpent: () => (pace.credit = atOnce) === atOnce };
+  const reader = new FrameReader(events, 1_000, { isBatching: true, pace });
+  const payload = [...new TextEncoder().encode(batch)];
+  const frame = [0x81, 0x80 | payload.length, 0, 0, 0, 0, ...payload];
+  reader.room().set(frame);
+  reader.added(frame.length);
+  for (let last = 0; reader.read(); last = messages.length) {
+    assert.ok(messages.length - last <= atOnce, "it stops when the pace is spent");
+  }
   return messages;
 }
 
-Deno.test("eachMessage() reports what stands between newlines, in order", () => {
-  assert.deepEqual(messagesOf("{}"), ["{}"]);
-  assert.deepEqual(messagesOf('{"a":1}\n{"b":"ö"}\n[]'), ['{"a":1}', '{"b":"ö"}', "[]"]);
-});
+for (const atOnce of [Infinity, 1, 2]) {
+  Deno.test(`a batch is what stands between newlines, in order, ${atOnce} at a time`, () => {
+    assert.deepEqual(messagesOf("{}", atOnce), ["{}"]);
+    const three = ['{"a":1}', '{"b":"ö"}', "[]"];
+    assert.deepEqual(messagesOf(three.join("\n"), atOnce), three);
+  });
 
-Deno.test("eachMessage() takes empty lines, and an empty frame, for nothing", () => {
-  assert.deepEqual(messagesOf(""), []);
-  assert.deepEqual(messagesOf("\n"), []);
-  assert.deepEqual(messagesOf("\n\n1\n\n\n2\n"), ["1", "2"]);
-});
+  Deno.test(`empty lines of a batch, and an empty batch, are nothing, ${atOnce} at a time`, () => {
+    assert.deepEqual(messagesOf("", atOnce), []);
+    assert.deepEqual(messagesOf("\n", atOnce), []);
+    assert.deepEqual(messagesOf("\n\n1\n\n\n2\n", atOnce), ["1", "2"]);
+  });
+}
 
-Deno.test("eachMessage() keeps a carriage return and a space: only a newline separates", () => {
+Deno.test("a carriage return and a space of a batch stay: only a newline separates", () => {
   assert.deepEqual(messagesOf("1\r\n 2 \n"), ["1\r", " 2 "]);
 });
 
@@ -433,4 +446,26 @@ Deno.test("truncateReason() leaves 123 bytes and cuts between characters", () =>
   assert.equal(truncateReason("x".repeat(124)), "x".repeat(123));
   assert.equal(truncateReason("ü".repeat(80)), "ü".repeat(61));
   assert.equal(truncateReason("xx" + "😀".repeat(40)), "xx" + "😀".repeat(30));
+});
+
+Deno.test("a reader that stops frees its large buffers at once, not when garbage is collected", async () => {
+  const reader = new FrameReader(
+    { text() {}, binary() {}, ping() {}, closeFrame() {}, violation() {} },
+    64 * 1024 * 1024,
+  );
+  const payload = new Uint8Array(4 * 1024 * 1024);
+  const bytes = frame(OPCODE.text, payload);
+  let room = reader.room();
+  for (let at = 0; at < bytes.length - 1;) {
+    room = reader.room();
+    const part = bytes.subarray(at, Math.min(bytes.length - 1, at + room.length));
+    room.set(part);
+    reader.added(part.length);
+    reader.read();
+    at += part.length;
+  }
+  assert.ok(room.buffer.byteLength > 1024 * 1024);
+  reader.stop();
+  await Promise.resolve();
+  assert.equal((room.buffer as ArrayBuffer).detached, true);
 });

@@ -26,20 +26,33 @@ export interface GateOptions {
   acceptTelemetry(upgrade: Upgrade): Accept;
   /** Most connections that may be open at once. */
   readonly maxConnections: number;
+  /** Whether the peer is an operator on this machine, for whom places are kept. Default: none. */
+  isOperator?(upgrade: Upgrade): boolean;
+  /** Why no worker may connect now; `undefined`: it may. Default: always. */
+  closedReason?(): string | undefined;
 }
+
+/** Places of a port that only operators get. */
+export const OPERATOR_CONNECTIONS = 16;
+/** They are at most one place of so many. */
+const OPERATOR_SHARE = 8;
+/** An address may have this share of the connections that have sent nothing yet. */
+const QUIET_SHARE = 3 / 4;
+/** It may have so many of them in any case. */
+const QUIET_MIN = 64;
 
 /** Makes the gate of a worker port. */
 export function makeGate(options: GateOptions): Gate {
   const origins = new Set(options.allowedOrigins.map(originOf));
   const hasToken = makeTokenCheck(options.authToken);
-  let open = 0;
-
-  const closed = (): void => {
-    open--;
-  };
-  const countOpen = (accept: Accept): Accept => (connection) => {
-    const counted = new CountedConnection(accept(connection), closed);
-    open++;
+  const { maxConnections } = options;
+  const forAll = maxConnections -
+    Math.min(OPERATOR_CONNECTIONS, Math.floor(maxConnections / OPERATOR_SHARE));
+  const quietMax = Math.max(QUIET_MIN, Math.floor(forAll * QUIET_SHARE));
+  const counts = new ConnectionCounts();
+  const countOpen = (accept: Accept, address: string): Accept => (connection) => {
+    const counted = new CountedConnection(accept(connection), counts, address);
+    counts.opened(address);
     return counted;
   };
 
@@ -53,38 +66,73 @@ export function makeGate(options: GateOptions): Gate {
       return refuse(404, "There is nothing at this path; workers connect to /");
     }
     if (!hasToken(upgrade)) return NO_TOKEN;
-    if (open >= options.maxConnections) {
-      return refuse(
-        503,
-        `The engine serves ${options.maxConnections} connections and accepts no more`,
-      );
+    const { path, address } = upgrade;
+    if (!options.isOperator?.(upgrade)) {
+      const closed = options.closedReason?.();
+      if (closed !== undefined) return refuse(503, closed);
+      if (counts.open >= forAll) {
+        return refuse(503, `The engine serves ${forAll} connections and accepts no more`);
+      }
+      if (counts.quiet(address) >= quietMax) {
+        return refuse(503, `${quietMax} connections of ${address} have not sent anything yet`);
+      }
+    } else if (counts.open >= maxConnections) {
+      return refuse(503, `The engine serves ${maxConnections} connections and accepts no more`);
     }
-    const { path } = upgrade;
-    return countOpen(path === "/otel" ? options.acceptTelemetry(upgrade) : options.accept(upgrade));
+    const accept = path === "/otel" ? options.acceptTelemetry(upgrade) : options.accept(upgrade);
+    return countOpen(accept, address);
   };
 }
 
+/** The open connections, and for each address those that have sent nothing yet. */
+class ConnectionCounts {
+  open = 0;
+  readonly #quiet = new Map<string, number>();
+
+  quiet(address: string): number {
+    return this.#quiet.get(address) ?? 0;
+  }
+
+  opened(address: string): void {
+    this.open++;
+    this.#quiet.set(address, this.quiet(address) + 1);
+  }
+
+  /** The first message came, or the connection ended without one. */
+  notQuiet(address: string): void {
+    const left = this.quiet(address) - 1;
+    if (left > 0) this.#quiet.set(address, left);
+    else this.#quiet.delete(address);
+  }
+}
+
 /**
- * Forwards events and reports the end. A class: five closures would be 400 bytes per connection.
+ * Forwards events and counts. A class: five closures would be 400 bytes per connection.
  */
 class CountedConnection implements ConnectionEvents {
   readonly #events: ConnectionEvents;
-  readonly #onClosed: () => void;
+  readonly #counts: ConnectionCounts;
+  readonly #address: string;
+  #isQuiet = true;
 
-  constructor(events: ConnectionEvents, onClosed: () => void) {
+  constructor(events: ConnectionEvents, counts: ConnectionCounts, address: string) {
     this.#events = events;
-    this.#onClosed = onClosed;
+    this.#counts = counts;
+    this.#address = address;
   }
 
   text(text: string): void {
+    if (this.#isQuiet) this.#notQuiet();
     this.#events.text(text);
   }
 
   textBytes(memory: Uint8Array, start: number, end: number, isPlain: boolean): void {
+    if (this.#isQuiet) this.#notQuiet();
     this.#events.textBytes(memory, start, end, isPlain);
   }
 
   binary(bytes: Uint8Array): void {
+    if (this.#isQuiet) this.#notQuiet();
     this.#events.binary(bytes);
   }
 
@@ -92,9 +140,19 @@ class CountedConnection implements ConnectionEvents {
     this.#events.drained();
   }
 
+  suspected(isSuspect: boolean): void {
+    this.#events.suspected(isSuspect);
+  }
+
   closed(code: number, reason: string): void {
-    this.#onClosed();
+    if (this.#isQuiet) this.#notQuiet();
+    this.#counts.open--;
     this.#events.closed(code, reason);
+  }
+
+  #notQuiet(): void {
+    this.#isQuiet = false;
+    this.#counts.notQuiet(this.#address);
   }
 }
 
@@ -164,6 +222,8 @@ export class TelemetryConnection implements ConnectionEvents {
   }
 
   drained(): void {}
+
+  suspected(): void {}
 
   closed(): void {}
 }

@@ -152,7 +152,7 @@ Deno.test("a connection that is not accepted does not count", () => {
     maxConnections: 1,
     accept: () => () => {
       if (isBroken) throw new Error("not thought of");
-      return { text() {}, textBytes() {}, binary() {}, drained() {}, closed() {} };
+      return { text() {}, textBytes() {}, binary() {}, drained() {}, suspected() {}, closed() {} };
     },
   });
   assert.throws(() => open(gate(request("/"))), /not thought of/);
@@ -171,6 +171,7 @@ Deno.test("a line that is let in reports to who took it, in full", () => {
         void log.push(`bytes ${memory} ${start} ${end} ${isPlain}`),
       binary: (bytes) => void log.push(`binary ${bytes}`),
       drained: () => void log.push("drained"),
+      suspected: (isSuspect) => void log.push(`suspected ${isSuspect}`),
       closed: (code, reason) => void log.push(`closed ${code} ${reason}`),
     }),
   });
@@ -181,6 +182,7 @@ Deno.test("a line that is let in reports to who took it, in full", () => {
   events.textBytes(Uint8Array.of(4), 0, 1, false);
   events.binary(Uint8Array.of(1));
   events.drained();
+  events.suspected(true);
   events.closed(1001, "bye");
 
   assert.deepEqual(log, [
@@ -189,6 +191,7 @@ Deno.test("a line that is let in reports to who took it, in full", () => {
     "bytes 4 0 1 false",
     "binary 1",
     "drained",
+    "suspected true",
     "closed 1001 bye",
   ]);
 });
@@ -200,11 +203,11 @@ function setup(
   const telemetry: string[] = [];
   const accept = (upgrade: Upgrade): Accept => () => {
     opened.push(upgrade.path);
-    return { text() {}, textBytes() {}, binary() {}, drained() {}, closed() {} };
+    return { text() {}, textBytes() {}, binary() {}, drained() {}, suspected() {}, closed() {} };
   };
   const acceptTelemetry = ({ address }: Upgrade): Accept => () => {
     telemetry.push(address);
-    return { text() {}, textBytes() {}, binary() {}, drained() {}, closed() {} };
+    return { text() {}, textBytes() {}, binary() {}, drained() {}, suspected() {}, closed() {} };
   };
   const all = { allowedOrigins: [], maxConnections: 10, accept, acceptTelemetry, ...options };
   return { gate: makeGate(all), opened, telemetry };

@@ -14,6 +14,7 @@ import {
   DRAINED_BYTES,
   SEND_AHEAD_BYTES,
 } from "../ports/connection.ts";
+import type { TickBudget } from "./tick_budget.ts";
 import type { Dial, Transport, TransportEvents } from "../../sdk/typescript/wire/transport.ts";
 
 /** Bytes that may wait on a line inside the engine. */
@@ -28,16 +29,20 @@ export interface LocalRouter {
   ): ConnectionEvents;
 }
 
+/** Limits of a local connection. */
+export interface LocalOptions {
+  /** A connection with more bytes queued is closed. Default: {@linkcode LOCAL_QUEUE_BYTES_MAX}. */
+  readonly maxQueuedBytes?: number;
+  /** Counts what the worker handles behind the messages of other connections. Default: none. */
+  readonly ticks?: TickBudget;
+}
+
 /**
  * Makes a dialler whose connections go to `router` under the name of a built-in worker; it ignores
  * address and headers. A connection with more than `maxQueuedBytes` queued is closed with 1008.
  */
-export function localDial(
-  router: LocalRouter,
-  name: string,
-  maxQueuedBytes: number = LOCAL_QUEUE_BYTES_MAX,
-): Dial {
-  return (_url, events) => new LocalConnection(router, name, events, maxQueuedBytes).transport;
+export function localDial(router: LocalRouter, name: string, options: LocalOptions = {}): Dial {
+  return (_url, events) => new LocalConnection(router, name, events, options).transport;
 }
 
 /** Both ends of one connection. */
@@ -49,6 +54,7 @@ class LocalConnection implements Connection {
 
   readonly #worker: TransportEvents;
   readonly #maxQueuedBytes: number;
+  readonly #ticks: TickBudget | undefined;
   /** `closing`: closed by the engine, with messages still on their way to the worker. */
   #state: "opening" | "open" | "closing" | "closed" = "opening";
   #engine: ConnectionEvents | undefined;
@@ -58,9 +64,15 @@ class LocalConnection implements Connection {
   #deliveryDue = false;
   #behind = false;
 
-  constructor(router: LocalRouter, name: string, worker: TransportEvents, maxQueuedBytes: number) {
+  constructor(
+    router: LocalRouter,
+    name: string,
+    worker: TransportEvents,
+    { maxQueuedBytes = LOCAL_QUEUE_BYTES_MAX, ticks }: LocalOptions,
+  ) {
     this.#worker = worker;
     this.#maxQueuedBytes = maxQueuedBytes;
+    this.#ticks = ticks;
     this.transport = {
       send: (message) => this.#fromWorker(message),
       close: (code = 1000, reason = "") => this.#closeByWorker(code, reason),
@@ -138,6 +150,7 @@ class LocalConnection implements Connection {
     }
     if (this.#queuedBytes > SEND_AHEAD_BYTES) this.#behind = true;
     this.#toWorker.push(message);
+    this.#ticks?.defer();
     if (this.#deliveryDue) return;
     this.#deliveryDue = true;
     queueMicrotask(() => {

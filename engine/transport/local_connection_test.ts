@@ -242,6 +242,7 @@ function setup(options: Setup = {}) {
         textBytes: () => assert.fail("what is said as text arrives as text"),
         binary: (frame) => void log.push(`engine binary ${frame}`),
         drained: () => void log.push("engine drained"),
+        suspected: (isSuspect) => void log.push(`engine suspected ${isSuspect}`),
         closed: (code, reason) => void log.push(`engine closed ${code} ${reason}`),
       };
     },
@@ -256,7 +257,7 @@ function setup(options: Setup = {}) {
       binary: (frame) => void log.push(`worker binary ${frame}`),
       closed: (code, reason) => void log.push(`worker closed ${code} ${reason}`),
     };
-    const transport = localDial(router, "engine-state", options.maxQueuedBytes)("", events, {});
+    const transport = localDial(router, "engine-state", options)("", events, {});
     const line = { transport, connection: () => connection, open: () => turn().then(() => line) };
     return line;
   };

@@ -15,9 +15,11 @@ import {
   type ConnectionEvents,
   DRAINED_BYTES,
   SEND_AHEAD_BYTES,
+  STALLED_MS,
 } from "../ports/connection.ts";
+import { type MemoryBudget, UNLIMITED_MEMORY } from "../ports/memory.ts";
+import { BufferLease } from "./buffer_lease.ts";
 import {
-  eachMessage,
   type FrameEvents,
   FrameReader,
   OPCODE,
@@ -26,12 +28,19 @@ import {
 } from "./frames.ts";
 import type { Acceptance } from "./http.ts";
 import type { RawSocket } from "./socket.ts";
+import { CREDIT_BYTES, type TickBudget, type Work } from "./tick_budget.ts";
+import { PeerWatch } from "./peer_watch.ts";
 import { type BlockPool, WriteQueue } from "./write_queue.ts";
 
 /** Options shared by all connections of a port, so that 10,000 idle ones stay small. */
 export interface RawConnectionOptions {
   readonly pool: BlockPool;
+  /** The thread's time, shared with all other connections. */
+  readonly ticks: TickBudget;
+  /** For messages that are incomplete or unsent. Default: unlimited. */
+  readonly memory?: MemoryBudget | undefined;
   readonly maxMessageBytes: number;
+  /** A peer with more unsent has to make progress: see {@linkcode STALLED_MS}. */
   readonly maxQueuedBytes: number;
   /** A peer that sends nothing, or reads nothing of what is queued, for this long is cut. */
   readonly silenceMs: number;
@@ -47,6 +56,8 @@ export interface RawConnectionOptions {
 }
 
 const EMPTY = new Uint8Array();
+/** What is written at once, before others have their turn. */
+const WRITE_SHARE_BYTES = 1024 * 1024;
 /**
  * A queue of this size is written before the tick ends, so that the peer can start while this side
  * handles the rest: at 64 calls of 100 B in flight, 1.5 times the calls per second.
@@ -56,7 +67,7 @@ const EARLY_BYTES = 4 * 1024;
 const BUSY_BYTES = 64 * 1024;
 
 /** An open connection. Its owner calls `run` once and `checkPeer` regularly. */
-export class RawConnection implements Connection, FrameEvents {
+export class RawConnection implements Connection, FrameEvents, Work {
   readonly id: string = crypto.randomUUID();
   readonly isBatching: boolean;
   readonly #socket: RawSocket;
@@ -74,8 +85,22 @@ export class RawConnection implements Connection, FrameEvents {
   #endAt = Infinity;
 
   #isPaused = false;
+  /** Bytes that were read wait for their turn. */
+  #hasMore = false;
+  #isQueued = false;
+  /** A handler threw while it was its turn. */
+  #isBroken = false;
   #wake: (() => void) | undefined;
+  /** Cancels the wait for memory. */
+  #stopWaiting: (() => void) | undefined;
+  readonly #lease: BufferLease;
+  /** Bytes read since the last {@linkcode takeProgress}. */
+  #progressBytes = 0;
+  #isSuspect = false;
   #isWriting = false;
+  /** Bytes written since others had their turn, and whether more wait for theirs. */
+  #writtenInTurn = 0;
+  #isWriteDue = false;
   #lastWriteBytes = 0;
   #isFlushDue = false;
   /** Whether the queue was long enough for the core to wait for `drained`. */
@@ -94,7 +119,9 @@ export class RawConnection implements Connection, FrameEvents {
     this.isBatching = isBatching;
     this.#queue = new WriteQueue(options.pool, isBatching);
     this.#queue.raw(accepted);
-    this.#reader = new FrameReader(this, options.maxMessageBytes);
+    const { ticks: pace, memory } = options;
+    this.#lease = new BufferLease(memory);
+    this.#reader = new FrameReader(this, options.maxMessageBytes, { isBatching, pace, memory });
     const firstMs = options.pingMs * (1 + Math.random()) / 2;
     this.#watch = new PeerWatch(performance.now(), options.silenceMs, options.pingMs, firstMs);
   }
@@ -138,7 +165,7 @@ export class RawConnection implements Connection, FrameEvents {
   resume(): void {
     this.#isPaused = false;
     this.#reader.resume();
-    this.#wake?.();
+    this.#queueWork();
   }
 
   close(code: number, reason: string): void {
@@ -147,6 +174,7 @@ export class RawConnection implements Connection, FrameEvents {
     this.#closing = { code, reason };
     this.#sendCloseFrame(code, reason);
     this.resume(); // To read the peer's close frame.
+    this.#wake?.();
   }
 
   /**
@@ -158,23 +186,37 @@ export class RawConnection implements Connection, FrameEvents {
     this.#requestFlush();
     try {
       while (this.#state === "open" || this.#state === "closing") {
+        const room = this.#reader.room();
+        if (this.#reader.missingBytes > 0) {
+          await this.#untilMemory();
+          continue;
+        }
         let count;
         try {
-          count = await this.#socket.read(this.#reader.room());
+          count = await this.#socket.read(room);
         } catch {
           break; // The connection broke off, or this side ended it.
         }
         if (count === null) break;
         this.#watch.wasHeard = true;
+        if (this.#isSuspect) this.#suspect(false);
+        this.#progressBytes += count;
         this.#reader.added(count);
-        this.#reader.read();
-        if (this.#isPaused) await this.#untilResumed();
+        this.#readSome(count);
+        while (this.#hasMore) {
+          if (this.#reader.missingBytes > 0) {
+            await this.#untilMemory();
+            this.#queueWork();
+          } else await new Promise<void>((resolve) => this.#wake = resolve);
+        }
+        if (this.#isBroken) break;
         // A peer with Nagle's algorithm sends the payload only after it received something.
         if (this.#reader.endsBehindHeader) this.#control(OPCODE.pong, EMPTY);
       }
     } catch (error) {
       this.#handlerFailed(error);
     }
+    this.#wake = undefined;
     if (this.#waitsForEnd) await this.#finish();
     this.destroy();
     this.#options.ended(this);
@@ -183,13 +225,13 @@ export class RawConnection implements Connection, FrameEvents {
   /** Starts to write, unless a write is under way, which continues by itself. */
   flush(): void {
     this.#isFlushDue = false;
-    if (!this.#isWriting) this.#write();
+    this.#writtenInTurn = 0;
+    if (!this.#isWriting && !this.#isWriteDue) this.#write();
   }
 
   /** Called by the reader, as are the next four. */
   text(memory: Uint8Array, start: number, end: number, isPlain: boolean): void {
-    if (!this.isBatching) return this.#textBytes(memory, start, end, isPlain);
-    eachMessage(memory, start, end, (from, to) => this.#textBytes(memory, from, to, isPlain));
+    if (this.#state === "open") this.#events!.textBytes(memory, start, end, isPlain);
   }
 
   binary(bytes: Uint8Array): void {
@@ -217,6 +259,34 @@ export class RawConnection implements Connection, FrameEvents {
     this.closeFrame(code, reason);
   }
 
+  /** Bytes of the memory budget that an unfinished message holds. */
+  get heldBytes(): number {
+    return this.#reader.heldBytes;
+  }
+
+  /** Whether it waits for memory to read on. */
+  get isStarved(): boolean {
+    return this.#stopWaiting !== undefined;
+  }
+
+  /** Bytes read since the last call. */
+  takeProgress(): number {
+    const bytes = this.#progressBytes;
+    this.#progressBytes = 0;
+    return bytes;
+  }
+
+  /** Ends a connection whose unfinished message holds memory that others wait for. */
+  cutUnfinished(why: string): void {
+    this.violation(1009, `unfinished message of ${this.heldBytes} bytes ${why}`);
+    this.#wake?.();
+  }
+
+  probe(): void {
+    if (this.#state !== "open" || this.#isPaused || this.#hasMore || this.isStarved) return;
+    if (this.#watch.probe(performance.now())) this.#control(OPCODE.ping, EMPTY);
+  }
+
   /** Ends a connection that is silent, stuck or overdue; `now` is that of `performance`. */
   checkPeer(now: number): void {
     if (this.#state === "gone") return;
@@ -225,27 +295,77 @@ export class RawConnection implements Connection, FrameEvents {
       if (now >= this.#endAt) this.destroy();
       return;
     }
-    switch (this.#watch.check(now, this.#isPaused, this.#queue.bytes === 0)) {
+    const { bytes } = this.#queue;
+    const { maxQueuedBytes, memory = UNLIMITED_MEMORY, silenceMs } = this.#options;
+    const isReading = !this.#isPaused && !this.#hasMore && !this.isStarved;
+    const isBehind = bytes > maxQueuedBytes || (memory.isTight && bytes > SEND_AHEAD_BYTES);
+    switch (this.#watch.check(now, !isReading, bytes === 0)) {
       case "silent":
-        return this.#abandon(`peer silent for ${this.#options.silenceMs} ms`);
+        return this.#abandon(`peer silent for ${silenceMs} ms`);
       case "stuck":
         return this.#cut("has read nothing");
+      case "suspect":
+        return this.#suspect(true);
       case "ping":
         this.#reader.shrinkBuffers();
-        return this.#control(OPCODE.ping, EMPTY);
+        this.#control(OPCODE.ping, EMPTY);
+    }
+    if (isBehind && this.#watch.stuckMs(now) >= Math.min(STALLED_MS, silenceMs)) {
+      this.#cut("has stopped reading");
     }
   }
 
-  async #untilResumed(): Promise<void> {
-    while (this.#isPaused) {
-      await new Promise<void>((resolve) => this.#wake = resolve);
-      this.#wake = undefined;
-      this.#reader.read();
-    }
+  #suspect(isSuspect: boolean): void {
+    if (this.#isSuspect === isSuspect || this.#state !== "open") return;
+    this.#isSuspect = isSuspect;
+    this.#events!.suspected(isSuspect);
   }
 
-  #textBytes(memory: Uint8Array, start: number, end: number, isPlain: boolean): void {
-    if (this.#state === "open") this.#events!.textBytes(memory, start, end, isPlain);
+  /** Waits until what the unfinished message needs may fit. */
+  async #untilMemory(): Promise<void> {
+    const { memory = UNLIMITED_MEMORY } = this.#options;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      this.#stopWaiting = memory.whenRoom(this.#reader.missingBytes, resolve);
+    });
+    this.#stopWaiting?.();
+    this.#stopWaiting = undefined;
+    this.#wake = undefined;
+  }
+
+  /** Handles what `count` bytes complete, now if there is time, else when it is its turn. */
+  #readSome(count: number): void {
+    const { ticks } = this.#options;
+    ticks.credit -= count / CREDIT_BYTES;
+    this.#hasMore = !ticks.mayStart() || this.#reader.read() || this.#isPaused;
+    if (this.#hasMore && this.#reader.missingBytes === 0) this.#queueWork();
+  }
+
+  /** Goes on with what {@linkcode #readSome} left, in its turn. */
+  work(): boolean {
+    this.#isQueued = false;
+    if (this.#isWriteDue) {
+      this.#isWriteDue = false;
+      if (!this.#isWriting) this.#write();
+    }
+    if (this.#isPaused || !this.#hasMore) return false; // `resume` queues it again.
+    try {
+      this.#hasMore = this.#reader.read() || this.#isPaused;
+    } catch (error) {
+      this.#handlerFailed(error);
+      this.#isBroken = true;
+      this.#hasMore = false;
+    }
+    const isStarved = this.#reader.missingBytes > 0;
+    if (!this.#hasMore || isStarved) this.#wake?.();
+    return this.#isQueued = this.#hasMore && !this.#isPaused && !isStarved;
+  }
+
+  #queueWork(): void {
+    const mayRead = this.#hasMore && !this.#isPaused && this.#stopWaiting === undefined;
+    if (this.#isQueued || !(mayRead || this.#isWriteDue)) return;
+    this.#isQueued = true;
+    this.#options.ticks.queue(this);
   }
 
   #control(opcode: number, payload: Uint8Array): void {
@@ -264,17 +384,21 @@ export class RawConnection implements Connection, FrameEvents {
 
   #queued(): void {
     const { bytes } = this.#queue;
-    if (bytes > EARLY_BYTES && !this.#isWriting && this.#lastWriteBytes < BUSY_BYTES) this.#write();
+    if (bytes > EARLY_BYTES && this.#lastWriteBytes < BUSY_BYTES) {
+      if (!this.#isWriting && !this.#isWriteDue) this.#write();
+    }
     if (bytes > SEND_AHEAD_BYTES) {
       this.#isBehind = true;
-      if (!this.#isWriting) this.#write();
-      if (bytes > this.#options.maxQueuedBytes) return this.#cut("has stopped reading");
+      if (!this.#isWriting && !this.#isWriteDue) this.#write();
+    }
+    if (!this.#lease.fit(bytes) && this.#isBehind) {
+      return this.#cut("reads too slowly, and engine.memory_mb is used up");
     }
     this.#requestFlush();
   }
 
   #requestFlush(): void {
-    if (this.#isFlushDue || this.#isWriting) return;
+    if (this.#isFlushDue || this.#isWriting || this.#isWriteDue) return;
     this.#isFlushDue = true;
     this.#options.flushDue(this);
   }
@@ -293,7 +417,8 @@ export class RawConnection implements Connection, FrameEvents {
     if (this.#state === "gone") return;
     this.#watch.hasMoved = true;
     this.#queue.wrote(count);
-    this.#write();
+    this.#lease.fit(this.#queue.bytes);
+    this.#writeMore(count);
     if (this.#isBehind && this.#queue.bytes <= DRAINED_BYTES && this.#state === "open") {
       this.#isBehind = false;
       try {
@@ -305,6 +430,15 @@ export class RawConnection implements Connection, FrameEvents {
     if (!this.#isWriting) this.#wake?.();
   };
 
+  /** Writes at once are complete at once, too: others have their turn between them. */
+  #writeMore(count: number): void {
+    this.#writtenInTurn += count;
+    if (this.#writtenInTurn < WRITE_SHARE_BYTES || this.#queue.bytes === 0) return this.#write();
+    this.#writtenInTurn = 0;
+    this.#isWriteDue = true;
+    this.#queueWork();
+  }
+
   readonly #writeFailed = (): void => {
     this.#isWriting = false;
     this.destroy();
@@ -314,6 +448,7 @@ export class RawConnection implements Connection, FrameEvents {
     const reason = `peer ${what}: ${this.#queue.bytes} bytes unsent`;
     this.#options.cut(this.#address, reason);
     this.#queue.drop();
+    this.#lease.fit(this.#queue.bytes);
     this.close(1008, reason);
     // The peer may never read the close frame; its calls end now.
     queueMicrotask(() => this.#report());
@@ -342,9 +477,11 @@ export class RawConnection implements Connection, FrameEvents {
   /** Closes the socket at once. */
   destroy(): void {
     this.#state = "gone";
-    this.#isPaused = false;
+    this.#isPaused = this.#hasMore = false;
     this.#reader.stop();
     this.#queue.drop();
+    this.#lease.fit(0);
+    this.#stopWaiting?.();
     this.#socket.destroy();
     this.#wake?.();
     this.#report();
@@ -358,49 +495,5 @@ export class RawConnection implements Connection, FrameEvents {
     } catch (error) {
       this.#options.cut(this.#address, `the end of a connection could not be handled: ${error}`);
     }
-  }
-}
-
-/** Result of {@linkcode PeerWatch.check}. */
-export type Finding = "silent" | "stuck" | "ping" | undefined;
-
-/**
- * Tracks whether a peer is alive: when it last sent, and when it last read something.
- *
- * The owner passes the time; what happens between two checks counts as happening at the later one.
- */
-export class PeerWatch {
-  /** Set when something arrived since the last check. */
-  wasHeard = true;
-  /** Set when queued bytes were written since the last check. */
-  hasMoved = true;
-  readonly #silenceMs: number;
-  readonly #pingMs: number;
-  #heardAt: number;
-  #movedAt: number;
-  #pingedAt: number;
-
-  /**
-   * Starts at `now`. A peer that sends nothing for `silenceMs` is silent, one that reads nothing
-   * for that long is stuck, and the next ping is due `pingMs` after the last. The first is due
-   * after `firstPingMs`, so that connections that open together are not pinged together.
-   */
-  constructor(now: number, silenceMs: number, pingMs: number, firstPingMs: number = pingMs) {
-    this.#silenceMs = silenceMs;
-    this.#pingMs = pingMs;
-    this.#heardAt = this.#movedAt = now;
-    this.#pingedAt = now + firstPingMs - pingMs;
-  }
-
-  /** `isPaused`: this side does not read; `isIdle`: nothing is queued. */
-  check(now: number, isPaused: boolean, isIdle: boolean): Finding {
-    if (this.wasHeard || isPaused) this.#heardAt = now;
-    if (this.hasMoved || isIdle) this.#movedAt = now;
-    this.wasHeard = this.hasMoved = false;
-    if (now - this.#heardAt >= this.#silenceMs) return "silent";
-    if (now - this.#movedAt >= this.#silenceMs) return "stuck";
-    if (now - this.#pingedAt < this.#pingMs) return undefined;
-    this.#pingedAt = now;
-    return "ping";
   }
 }

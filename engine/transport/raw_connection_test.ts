@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { SEND_AHEAD_BYTES } from "../ports/connection.ts";
+import { createMemoryBudget } from "../platform/memory_budget.ts";
 import { Port } from "../../tests/contracts/connection_setup.ts";
 import { PATIENCE_MS } from "../../tests/fakes/until.ts";
 import { OP } from "../../tests/fakes/raw_ws_client.ts";
-import { PeerWatch, RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
+import { RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
 import { listenRaw } from "./raw_listener.ts";
 import type { RawSocket } from "./socket.ts";
+import { TickBudget } from "./tick_budget.ts";
 import { BlockPool } from "./write_queue.ts";
 
 Deno.test("messages of one tick leave in one write, unless they are large", async () => {
@@ -126,7 +128,9 @@ Deno.test("a write that fails ends the connection with 1006 and releases the que
 });
 
 Deno.test("a cut is not reported while the core still sends", async () => {
-  const { recorded, run, closings, cuts } = setup({ maxQueuedBytes: SEND_AHEAD_BYTES * 2 });
+  const { recorded, run, closings, cuts } = setup({
+    memory: createMemoryBudget(SEND_AHEAD_BYTES * 2),
+  });
 
   for (let i = 0; i < 3; i++) recorded.send("x".repeat(SEND_AHEAD_BYTES));
   assert.equal(cuts.length, 1);
@@ -278,6 +282,7 @@ function setup(options: Partial<RawConnectionOptions> = {}, onClosed: () => void
     { accepted: new TextEncoder().encode("upgrade"), isBatching: false },
     {
       pool: new BlockPool(),
+      ticks: new TickBudget(),
       maxMessageBytes: 1_000_000,
       maxQueuedBytes: 10_000_000,
       silenceMs: 60_000,
@@ -293,7 +298,7 @@ function setup(options: Partial<RawConnectionOptions> = {}, onClosed: () => void
     onClosed();
   };
   const run = recorded.run(
-    { text() {}, textBytes() {}, binary() {}, drained() {}, closed },
+    { text() {}, textBytes() {}, binary() {}, drained() {}, suspected() {}, closed },
   );
   return { socket, recorded, run, closings, cuts };
 }
@@ -301,49 +306,3 @@ function setup(options: Partial<RawConnectionOptions> = {}, onClosed: () => void
 function turn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 0));
 }
-
-Deno.test("PeerWatch asks for a ping at each interval", () => {
-  const watch = new PeerWatch(0, 100, 30);
-  const found = [10, 29, 30, 40, 59, 60].map((now) => {
-    watch.wasHeard = true;
-    return watch.check(now, false, true);
-  });
-
-  assert.deepEqual(found, [undefined, undefined, "ping", undefined, undefined, "ping"]);
-});
-
-Deno.test("PeerWatch asks for the first ping at the given time, then at each interval", () => {
-  const watch = new PeerWatch(0, 100, 30, 10);
-  const found = [9, 10, 39, 40].map((now) => watch.check(now, false, true));
-
-  assert.deepEqual(found, [undefined, "ping", undefined, "ping"]);
-});
-
-Deno.test("PeerWatch finds a peer silent when that long has passed since the last check with data", () => {
-  const watch = new PeerWatch(0, 100, 1_000);
-  assert.equal(watch.check(50, false, true), undefined);
-  assert.equal(watch.check(149, false, true), undefined);
-  assert.equal(watch.check(150, false, true), "silent");
-});
-
-Deno.test("PeerWatch does not find a peer silent while reading is paused", () => {
-  const watch = new PeerWatch(0, 100, 1_000);
-  assert.equal(watch.check(1, false, true), undefined);
-  assert.equal(watch.check(500, true, true), undefined);
-  assert.equal(watch.check(599, false, true), undefined);
-  assert.equal(watch.check(600, false, true), "silent");
-});
-
-Deno.test("PeerWatch finds a peer stuck only when it takes nothing of the queue", () => {
-  const watch = new PeerWatch(0, 100, 1_000);
-  const look = (now: number, isIdle: boolean): unknown => {
-    watch.wasHeard = true;
-    return watch.check(now, false, isIdle);
-  };
-  assert.equal(look(10, false), undefined);
-  assert.equal(look(90, true), undefined);
-  assert.equal(look(189, false), undefined);
-  watch.hasMoved = true;
-  assert.equal(look(190, false), undefined);
-  assert.equal(look(290, false), "stuck");
-});

@@ -7,7 +7,6 @@
  *
  * @module
  */
-import { setImmediate } from "node:timers";
 import { PING_INTERVAL_MS, SILENCE_MS } from "../../sdk/typescript/wire/limits.ts";
 import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../ports/events.ts";
 import { PAGE_TIMEOUT_MS } from "./pages.ts";
@@ -44,6 +43,7 @@ import { listenError } from "../ports/listen.ts";
 import type { Certificate } from "./certificate.ts";
 import { RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
 import { RawSocket, TLS_FIRST_BYTE, TlsServer } from "./socket.ts";
+import { TickBudget } from "./tick_budget.ts";
 import { BlockPool } from "./write_queue.ts";
 
 /** The head of an upgrade has to be there by then. */
@@ -52,12 +52,19 @@ export const UPGRADE_HEAD_MS = 10_000;
 export const BATCH_BYTES_MAX = 1024 * 1024;
 
 /** Opens a worker port, as {@linkcode Listen} says. */
-export const listenRaw: Listen = (options, gate) => new RawListener(options, gate, undefined);
+export const listenRaw: Listen = (options, gate) => {
+  return listenRawWith(new TickBudget())(options, gate);
+};
 
 /** As {@linkcode listenRaw}, with TLS only: a peer without it gets a 426 response. */
 export function listenRawTls(certificate: Certificate): Listen {
-  const tls = new TlsServer(certificate);
-  return (options, gate) => new RawListener(options, gate, tls);
+  return listenRawWith(new TickBudget(), certificate);
+}
+
+/** Ports that share the time of the thread with all other users of `ticks`. */
+export function listenRawWith(ticks: TickBudget, certificate?: Certificate): Listen {
+  const tls = certificate && new TlsServer(certificate);
+  return (options, gate) => new RawListener(options, gate, { ticks, tls });
 }
 
 /** Sockets beyond the maximum of connections, so that refused peers receive the reason. */
@@ -65,8 +72,18 @@ const SPARE_SOCKETS = 256;
 /** Checks of all connections within the time of one silence. */
 const CHECKS = 60;
 const CHECK_MS_MAX = 1_000;
+/** The part of the sockets that is for requests without an upgrade: one of so many. */
+const SPARE_SHARE = 8;
 /** Time between attempts to accept when the system has no descriptors left. */
 const ACCEPT_RETRY_MS = 50;
+/** Time between two reports of that. */
+const ACCEPT_REPORT_MS = 10_000;
+/** For how long connections wait for memory before unfinished messages that hold it are cut. */
+export const STARVED_MS = 5_000;
+/** Bytes that an unfinished message has to grow by in that time while others wait. */
+export const PROGRESS_BYTES_MIN = 1024 * 1024;
+/** After so many times of {@linkcode STARVED_MS} the largest is cut, though it grows. */
+const STARVED_TIMES_MAX = 6;
 
 /** An open connection and the receiver of its events. */
 interface OpenedConnection {
@@ -74,11 +91,18 @@ interface OpenedConnection {
   readonly events: ConnectionEvents;
 }
 
+/** How many connections a port may serve that has so many sockets. */
+export function connectionsOf(maxSockets: number): number {
+  const spare = Math.min(SPARE_SOCKETS, Math.ceil(maxSockets / SPARE_SHARE));
+  return Math.min(CONNECTIONS_MAX, maxSockets - spare);
+}
+
 class RawListener implements Listener {
   readonly hostname: string;
   readonly port: number;
   readonly #options: ListenOptions;
   readonly #gate: Gate;
+  readonly #ticks: TickBudget;
   readonly #tls: TlsServer | undefined;
   /** Bounds the log: peers that are refused try again and again. */
   readonly #warnings = new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
@@ -90,25 +114,46 @@ class RawListener implements Listener {
   readonly #connectionOptions: RawConnectionOptions;
   /** Every open socket, also of ended connections whose peer has not closed yet. */
   readonly #sockets = new Set<RawRequest | RawConnection>();
+  readonly #maxSockets: number;
+  readonly #maxConnections: number;
+  /** Requests without an upgrade, in the order they came; as many as their share at most. */
+  readonly #requests = new Set<RawRequest>();
+  readonly #requestCounts = new Map<string, number>();
+  /** Since when connections wait for memory; `Infinity`: none does. */
+  #starvedAt = Infinity;
+  #starvedTimes = 0;
+  #acceptReportedAt = -Infinity;
   readonly #flushDue: RawConnection[] = [];
   #connections = 0;
   #allGone: (() => void) | undefined;
   readonly #accepting: Promise<void>;
   #closed: Promise<void> | undefined;
 
-  constructor(options: ListenOptions, gate: Gate, tls: TlsServer | undefined) {
+  constructor(
+    options: ListenOptions,
+    gate: Gate,
+    { ticks, tls }: { ticks: TickBudget; tls: TlsServer | undefined },
+  ) {
     this.#options = options;
     this.#gate = gate;
+    this.#ticks = ticks;
     this.#tls = tls;
+    this.#maxSockets = Math.min(
+      options.maxSockets ?? Infinity,
+      CONNECTIONS_MAX + SPARE_SOCKETS,
+    );
+    this.#maxConnections = connectionsOf(this.#maxSockets);
     this.#silenceMs = options.silenceMs ?? SILENCE_MS;
     this.#upgradeHeadMs = options.upgradeHeadMs ?? UPGRADE_HEAD_MS;
     this.#closeMs = options.closeMs ?? CLOSE_MS;
     this.#connectionOptions = {
       pool: new BlockPool(),
+      ticks,
+      memory: options.memory,
       maxMessageBytes: options.maxMessageBytes,
       maxQueuedBytes: options.maxQueuedBytes,
       silenceMs: this.#silenceMs,
-      pingMs: Math.min(PING_INTERVAL_MS, this.#silenceMs / 3),
+      pingMs: Math.min(options.heartbeatMs ?? PING_INTERVAL_MS, this.#silenceMs / 3),
       closeMs: this.#closeMs,
       flushDue: (connection) => this.#scheduleFlush(connection),
       cut: (address, reason) => options.onCut?.(address, reason),
@@ -147,23 +192,51 @@ class RawListener implements Listener {
     for (;;) {
       try {
         const tcp = await this.#tcp.accept();
-        const isFull = this.#sockets.size >= CONNECTIONS_MAX + SPARE_SOCKETS;
-        if (isFull || this.#closed) tcp.close();
+        if (this.#closed || !this.#hasRoom()) tcp.close();
         else void this.#serve(tcp);
       } catch (error) {
         if (this.#closed || error instanceof Deno.errors.BadResource) return;
-        // No descriptors are left, or the peer closed before it was accepted.
+        if (error instanceof Deno.errors.ConnectionAborted) continue; // Only this peer left.
+        this.#reportAcceptError(error);
         await new Promise((resolve) => setTimeout(resolve, ACCEPT_RETRY_MS));
       }
     }
+  }
+
+  /** No descriptors are left, or no memory of the kernel. */
+  #reportAcceptError(error: unknown): void {
+    const now = performance.now();
+    if (now - this.#acceptReportedAt < ACCEPT_REPORT_MS) return;
+    this.#acceptReportedAt = now;
+    this.#options.onAcceptError?.(error instanceof Error ? error.message : String(error));
+  }
+
+  /**
+   * Whether another socket fits. A full port gives the socket of a request to the new peer: the
+   * oldest of the address that has most, so that peers which never finish their request do not
+   * keep others out, wherever they come from.
+   */
+  #hasRoom(): boolean {
+    if (this.#sockets.size < this.#maxSockets) return true;
+    let most = 0;
+    for (const count of this.#requestCounts.values()) most = Math.max(most, count);
+    for (const request of this.#requests) {
+      if (this.#requestCounts.get(request.address) !== most) continue;
+      request.destroy();
+      this.#remove(request);
+      return true;
+    }
+    return false;
   }
 
   /** Serves one TCP connection from its first byte on; never rejects. */
   async #serve(tcp: Deno.TcpConn): Promise<void> {
     const address = tcp.remoteAddr.hostname;
     const socket = new RawSocket(tcp);
-    const request = new RawRequest(socket, this.#upgradeHeadMs);
+    const request = new RawRequest(socket, address, this.#upgradeHeadMs);
     this.#sockets.add(request);
+    this.#requests.add(request);
+    this.#requestCounts.set(address, (this.#requestCounts.get(address) ?? 0) + 1);
     try {
       const isReady = !this.#tls || await request.secure(this.#tls);
       const asked = isReady ? await request.read() : undefined;
@@ -203,8 +276,8 @@ class RawListener implements Listener {
     const wanted = checkUpgrade(head, address, mayBatch);
     if ("status" in wanted) return await request.refuse(wanted);
     if (this.#closed) return await request.refuse(GOING_DOWN);
-    if (this.#connections >= CONNECTIONS_MAX) {
-      this.#options.onCut?.(address, `more than ${CONNECTIONS_MAX} connections`);
+    if (this.#connections >= this.#maxConnections) {
+      this.#reportFull(address);
       return await request.refuse(TOO_MANY);
     }
     const verdict = this.#gate(wanted.upgrade);
@@ -214,9 +287,15 @@ class RawListener implements Listener {
     const events = verdict(connection);
     this.#sockets.add(connection);
     this.#sockets.delete(request);
+    this.#removeRequest(request);
     this.#connections++;
     if (rest.length > 0) socket.unread(rest);
     return { connection, events };
+  }
+
+  #reportFull(address: string): void {
+    if (!this.#warnings.allow(performance.now())) return;
+    this.#options.onCut?.(address, `more than ${this.#maxConnections} connections`);
   }
 
   /** Responds to a request for a page; `false` when it is none or the page does not exist. */
@@ -233,22 +312,62 @@ class RawListener implements Listener {
 
   /** Flushes after everything that is still sent in this tick of the event loop. */
   #scheduleFlush(connection: RawConnection): void {
-    if (this.#flushDue.push(connection) === 1) setImmediate(() => this.#flush());
+    if (this.#flushDue.push(connection) === 1) this.#ticks.atTickEnd(this.#flush);
   }
 
-  #flush(): void {
+  readonly #flush = (): void => {
     for (const connection of this.#flushDue) connection.flush();
     this.#flushDue.length = 0;
-  }
+  };
 
   #remove(socket: RawRequest | RawConnection): void {
     this.#sockets.delete(socket);
+    if (socket instanceof RawRequest) this.#removeRequest(socket);
     if (this.#sockets.size === 0) this.#allGone?.();
+  }
+
+  #removeRequest(request: RawRequest): void {
+    if (!this.#requests.delete(request)) return;
+    const left = this.#requestCounts.get(request.address)! - 1;
+    if (left > 0) this.#requestCounts.set(request.address, left);
+    else this.#requestCounts.delete(request.address);
   }
 
   #checkPeers(): void {
     const now = performance.now();
-    for (const socket of this.#sockets) socket.checkPeer(now);
+    let starved = 0;
+    for (const socket of this.#sockets) {
+      socket.checkPeer(now);
+      if (socket instanceof RawConnection && socket.isStarved) starved++;
+    }
+    if (starved === 0) this.#starvedAt = Infinity;
+    else this.#checkUnfinished(now);
+  }
+
+  /**
+   * Connections wait for memory: those whose unfinished messages hold it have to make progress.
+   * Where none of them can, since all wait, the largest is cut, so that the others can go on; and
+   * so it is where the wait takes long.
+   */
+  #checkUnfinished(now: number): void {
+    const holders = [...this.#sockets]
+      .filter((socket) =>
+        socket instanceof RawConnection && socket.heldBytes > 0
+      ) as RawConnection[];
+    const isFirst = this.#starvedAt === Infinity;
+    if (isFirst) this.#starvedTimes = 0;
+    if (!isFirst && now - this.#starvedAt < STARVED_MS) return;
+    this.#starvedAt = now;
+    const slow = holders.filter((one) => {
+      return one.takeProgress() < PROGRESS_BYTES_MIN && !one.isStarved;
+    });
+    if (isFirst) return;
+    for (const one of slow) one.cutUnfinished("does not grow, and engine.memory_mb is used up");
+    const isBlocked = holders.every(({ isStarved }) => isStarved);
+    if (slow.length > 0 || (!isBlocked && ++this.#starvedTimes < STARVED_TIMES_MAX)) return;
+    this.#starvedTimes = 0;
+    const [largest] = holders.toSorted((one, other) => other.heldBytes - one.heldBytes);
+    largest?.cutUnfinished("is the largest, and engine.memory_mb is used up");
   }
 }
 
@@ -270,14 +389,17 @@ export interface ReadRequest {
 
 /** A TCP connection before its upgrade: its request is read, and refused or handed on. */
 export class RawRequest {
+  readonly address: string;
   readonly #socket: RawSocket;
   /** Deadline of the current step, on the clock of `performance`. */
   #endAt: number;
+  #hasBegun = false;
   #hasResponse = false;
   #tlsMismatch: string | undefined;
   #late: Promise<void> | undefined;
 
-  constructor(socket: RawSocket, headMs: number = UPGRADE_HEAD_MS) {
+  constructor(socket: RawSocket, address: string, headMs: number = UPGRADE_HEAD_MS) {
+    this.address = address;
     this.#socket = socket;
     this.#endAt = performance.now() + headMs;
   }
@@ -316,6 +438,7 @@ export class RawRequest {
       const count = await this.#socket.read(bytes.subarray(end)).catch(() => null);
       if (count === null || this.#hasResponse) return void await this.#late;
       end += count;
+      this.#hasBegun = true;
       const found = readHead(bytes.subarray(0, end));
       if (found.state === "whole") {
         return { head: found.head, rest: bytes.subarray(found.head.bytes, end) };
@@ -358,9 +481,11 @@ export class RawRequest {
     else this.#late = this.refuse(TOO_SLOW);
   }
 
-  /** The port closes: a request without a response is dropped. */
+  /** The port closes: a request that has begun gets that as its response. */
   close(): void {
-    if (!this.#hasResponse) this.destroy();
+    if (this.#hasResponse) return;
+    if (this.#hasBegun) this.#late = this.refuse(GOING_DOWN);
+    else this.destroy();
   }
 
   /** Closes the socket at once. */

@@ -4,6 +4,9 @@ import { listenRaw, RawRequest, UPGRADE_HEAD_MS } from "./raw_listener.ts";
 import { testConnection } from "../../tests/contracts/connection_contract.ts";
 import { bytes, Port } from "../../tests/contracts/connection_setup.ts";
 import type { AnswerPage } from "../ports/connection.ts";
+import { createMemoryBudget } from "../platform/memory_budget.ts";
+import { OP } from "../../tests/fakes/raw_ws_client.ts";
+import { until } from "../../tests/fakes/until.ts";
 import { RawSocket } from "./socket.ts";
 
 testConnection("raw listener", { listen: listenRaw }, { skips: {} });
@@ -93,7 +96,7 @@ function dial(port: number): Promise<Deno.TcpConn | undefined> {
 
 Deno.test("a head in pieces is joined, and bytes behind it are kept", async () => {
   await using pair = await Pair.open();
-  const asked = new RawRequest(pair.socket).read();
+  const asked = new RawRequest(pair.socket, "").read();
 
   for (const part of ["GET / HT", "TP/1.1\r\nhost: a\r\n", "\r", "\nbehind"]) {
     await pair.write(part);
@@ -106,7 +109,7 @@ Deno.test("a head in pieces is joined, and bytes behind it are kept", async () =
 
 Deno.test("a head that is too long is answered before it ends", async () => {
   await using pair = await Pair.open();
-  const asked = new RawRequest(pair.socket).read();
+  const asked = new RawRequest(pair.socket, "").read();
 
   await pair.write("GET / HTTP/1.1\r\nx: " + "a".repeat(UPGRADE_HEAD_BYTES_MAX));
 
@@ -117,7 +120,7 @@ Deno.test("a head that is too long is answered before it ends", async () => {
 
 Deno.test("a head that is not complete in time is answered with 408", async () => {
   await using pair = await Pair.open();
-  const request = new RawRequest(pair.socket);
+  const request = new RawRequest(pair.socket, "");
   const asked = request.read();
   await pair.write("GET / HT");
 
@@ -132,13 +135,88 @@ Deno.test("a head that is not complete in time is answered with 408", async () =
 Deno.test("a peer that leaves or is destroyed in the middle of its head makes no request", async () => {
   await using left = await Pair.open();
   await using sent = await Pair.open();
-  const [first, second] = [new RawRequest(left.socket), new RawRequest(sent.socket)];
+  const [first, second] = [new RawRequest(left.socket, ""), new RawRequest(sent.socket, "")];
   const asked = [first.read(), second.read()];
 
   left.peer.close();
-  second.close();
+  second.destroy();
 
   assert.deepEqual(await Promise.all(asked), [undefined, undefined]);
+});
+
+Deno.test("a head that is not complete when the port closes is answered with 503", async () => {
+  await using pair = await Pair.open();
+  const request = new RawRequest(pair.socket, "");
+  const asked = request.read();
+  await pair.write("GET / HT");
+  await new Promise((resolve) => setTimeout(resolve, 20)); // Until it was read.
+
+  request.close();
+
+  assert.match(await pair.answer(), /^HTTP\/1\.1 503 .*\r\n\r\nThe engine is going down/s);
+  pair.peer.close();
+  assert.equal(await asked, undefined);
+});
+
+Deno.test("a full port gives the socket of the oldest request to a new peer", async () => {
+  await using port = new Port({ listen: listenRaw }, { maxSockets: 8 });
+  const idle = [];
+  for (let i = 0; i < 20; i++) idle.push(await port.dial());
+
+  const { client, recorded } = await port.open();
+  recorded.onText = (text) => recorded.connection.send(text);
+  await client.text("served");
+
+  assert.equal(await client.nextText(), "served");
+  for (const socket of idle) socket.close();
+});
+
+Deno.test("a peer that leaves a ping unanswered is suspected until it sends something", async () => {
+  await using port = new Port({ listen: listenRaw }, { silenceMs: 3_000, heartbeatMs: 200 });
+  const { client, recorded } = await port.open();
+
+  await until(() => recorded.suspicions.length > 0, "it is suspected");
+  await client.text("here");
+  await until(() => recorded.suspicions.length > 1, "it is not any more");
+
+  assert.deepEqual(recorded.suspicions.slice(0, 2), [true, false]);
+});
+
+Deno.test("probe() sends a ping now, and none while one is unanswered", async () => {
+  await using port = new Port({ listen: listenRaw });
+  const { client, recorded } = await port.open();
+
+  recorded.connection.probe!();
+  recorded.connection.probe!();
+  recorded.connection.send("behind it");
+
+  assert.deepEqual([(await client.next())?.opcode, (await client.next())?.opcode], [9, 1]);
+});
+
+Deno.test("unfinished messages that hold all memory are cut, so that another can be read", async () => {
+  const memory = createMemoryBudget(4 * 1024 * 1024);
+  await using port = new Port({ listen: listenRaw }, { memory });
+  const part = new Uint8Array(500_000).fill(120);
+  const holders = [];
+  for (let i = 0; i < 5; i++) {
+    const { client, recorded } = await port.open();
+    await client.frame(OP.text, part, { claims: 2_000_000n });
+    holders.push(recorded);
+  }
+  const { client, recorded } = await port.open();
+
+  await client.text("small");
+  await until(() => recorded.texts.length === 1, "a small message always fits");
+  const large = client.text("x".repeat(2_500_000));
+  await until(() => recorded.texts.length === 2, "memory was made for a large one");
+  await large;
+
+  const ends = holders.flatMap(({ closings }) => closings);
+  assert.ok(ends.length > 0);
+  for (const { code, reason } of ends) {
+    assert.equal(code, 1009);
+    assert.match(reason, /^unfinished message of \d+ bytes .*engine.memory_mb is used up$/);
+  }
 });
 
 /** A connection and its other end. */

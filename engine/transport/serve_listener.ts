@@ -15,7 +15,9 @@
  * - Bad framing and bad UTF-8 end the connection without a close frame (RFC 6455: 1002 or 1007).
  * - Unmasked frames of clients are accepted.
  * - A stalled head of an upgrade holds its socket indefinitely: Deno has no timeout for it.
- * - Reading cannot be paused.
+ * - Reading cannot be paused: neither `TickBudget` nor the memory budget hold back what a peer
+ *   sends, so use it where all peers are trusted. Memory is counted for what is unsent only.
+ * - Deno sends no ping when asked and reports none, so no peer is suspected.
  * - With TLS, a peer without it or without trust in the certificate looks like one that leaves, so
  *   nothing is logged.
  *
@@ -35,9 +37,12 @@ import {
   type Listener,
   type ListenOptions,
   SEND_AHEAD_BYTES,
+  STALLED_MS,
   type Upgrade,
 } from "../ports/connection.ts";
 import { listenError } from "../ports/listen.ts";
+import type { MemoryBudget } from "../ports/memory.ts";
+import { BufferLease } from "./buffer_lease.ts";
 import type { Certificate } from "./certificate.ts";
 import { truncateReason } from "./frames.ts";
 import {
@@ -59,6 +64,9 @@ import { TextJoiner } from "./local_connection.ts";
 /** How often a line that is behind looks whether it may send on. */
 export const SEND_RETRY_MS = 2;
 
+/** Longest time between two checks of all connections. */
+const CHECK_MS_MAX = 1_000;
+
 /** Close reason of Deno for a peer that did not answer its ping. */
 const DENO_GAVE_UP = "No response from ping frame.";
 
@@ -66,6 +74,8 @@ const DENO_GAVE_UP = "No response from ping frame.";
 export interface ServeConnectionOptions {
   readonly maxMessageBytes: number;
   readonly maxQueuedBytes: number;
+  /** For what was not given to Deno yet. Default: unlimited. */
+  readonly memory?: MemoryBudget | undefined;
   /** A peer that reads nothing of what is queued for this long is cut. */
   readonly silenceMs: number;
   /** How long the peer may take to answer a close frame. Default: {@linkcode CLOSE_MS}. */
@@ -101,6 +111,7 @@ export class ServeConnection implements Connection {
   /** Index of the next message in {@linkcode #waiting}. */
   #next = 0;
   #waitingBytes = 0;
+  readonly #lease: BufferLease;
   #retryTimer: ReturnType<typeof setTimeout> | undefined;
   /** Upper bound of the bytes that Deno holds, except for text beyond ASCII. */
   #aheadAtMost = 0;
@@ -112,6 +123,7 @@ export class ServeConnection implements Connection {
   constructor(socket: WebSocket, options: ServeConnectionOptions) {
     this.#socket = socket;
     this.#options = options;
+    this.#lease = new BufferLease(options.memory);
   }
 
   /** Reports all events to `events` from now on. */
@@ -169,8 +181,16 @@ export class ServeConnection implements Connection {
     const buffered = this.#socket.bufferedAmount;
     const last = this.#lastCheck;
     const moved = buffered === 0 || buffered !== last.buffered || this.#sends !== last.sends;
-    if (moved) this.#lastCheck = { sends: this.#sends, buffered, since: now };
-    else if (now - last.since >= this.#options.silenceMs) this.#cut("has read nothing", buffered);
+    if (moved) {
+      this.#lastCheck = { sends: this.#sends, buffered, since: now };
+      return;
+    }
+    const { silenceMs, maxQueuedBytes } = this.#options;
+    const stuckMs = now - last.since;
+    if (stuckMs >= silenceMs) this.#cut("has read nothing", buffered);
+    else if (stuckMs >= STALLED_MS && this.queuedBytes > maxQueuedBytes) {
+      this.#cut("has stopped reading", this.queuedBytes);
+    }
   }
 
   #receive(data: string | ArrayBuffer): void {
@@ -193,9 +213,9 @@ export class ServeConnection implements Connection {
     }
     this.#waiting.push(message);
     this.#waitingBytes += bytesOf(message);
-    const queued = this.queuedBytes;
-    if (queued > this.#options.maxQueuedBytes) this.#cut("has stopped reading", queued);
-    else this.#retryTimer ??= setTimeout(() => this.#retry(), SEND_RETRY_MS);
+    if (!this.#lease.fit(this.#waitingBytes)) {
+      this.#cut("reads too slowly, and engine.memory_mb is used up", this.queuedBytes);
+    } else this.#retryTimer ??= setTimeout(() => this.#retry(), SEND_RETRY_MS);
   }
 
   /** Asks Deno only when the own count says that it may hold too much. */
@@ -222,6 +242,7 @@ export class ServeConnection implements Connection {
       buffered += bytes;
       this.#sendNow(message);
     }
+    this.#lease.fit(this.#waitingBytes);
     if (this.#next * 2 >= this.#waiting.length) {
       this.#waiting = this.#waiting.slice(this.#next);
       this.#next = 0;
@@ -268,6 +289,7 @@ export class ServeConnection implements Connection {
     this.#waiting = [];
     this.#next = 0;
     this.#waitingBytes = 0;
+    this.#lease.fit(0);
   }
 }
 
@@ -312,7 +334,8 @@ class ServeListener implements Listener {
     const served = { ...options, ...certificate, signal: this.#abort.signal };
     this.#server = serve(served, (request, address) => this.#respond(request, address));
     ({ hostname: this.hostname, port: this.port } = this.#server.addr);
-    this.#watch = setInterval(() => this.#checkPeers(), this.#silenceMs / 3);
+    const checkMs = Math.min(CHECK_MS_MAX, this.#silenceMs / 3);
+    this.#watch = setInterval(() => this.#checkPeers(), checkMs);
   }
 
   close(): Promise<void> {
@@ -335,8 +358,9 @@ class ServeListener implements Listener {
   #respond(request: Request, address: string): Response | Promise<Response> {
     if (!wantsUpgrade(request.headers)) return this.#servePage(request, address);
     if (this.#closed) return toResponse(GOING_DOWN);
-    if (this.#sockets.size >= CONNECTIONS_MAX) {
-      this.#options.onCut?.(address, `more than ${CONNECTIONS_MAX} connections`);
+    const max = Math.min(CONNECTIONS_MAX, this.#options.maxSockets ?? CONNECTIONS_MAX);
+    if (this.#sockets.size >= max) {
+      this.#options.onCut?.(address, `more than ${max} connections`);
       return toResponse(TOO_MANY);
     }
     const verdict = this.#gate(upgradeOf(request, address));
@@ -375,6 +399,7 @@ class ServeListener implements Listener {
     const connection = new ServeConnection(socket, {
       maxMessageBytes: this.#options.maxMessageBytes,
       maxQueuedBytes: this.#options.maxQueuedBytes,
+      memory: this.#options.memory,
       silenceMs: this.#silenceMs,
       closeMs: this.#options.closeMs,
       cut: (reason) => this.#options.onCut?.(address, reason),

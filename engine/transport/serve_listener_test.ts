@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { DRAINED_BYTES, SEND_AHEAD_BYTES } from "../ports/connection.ts";
+import { DRAINED_BYTES, SEND_AHEAD_BYTES, STALLED_MS } from "../ports/connection.ts";
+import { createMemoryBudget } from "../platform/memory_budget.ts";
+import type { MemoryBudget } from "../ports/memory.ts";
 import { SERVE_SKIPS, testConnection } from "../../tests/contracts/connection_contract.ts";
 import { RecordedConnection } from "../../tests/contracts/connection_setup.ts";
 import { listenServe, ServeConnection } from "./serve_listener.ts";
@@ -64,18 +66,35 @@ Deno.test("bytes that are queued are copied", async () => {
   await until(() => recorded.drains === 1, "nothing is left to do");
 });
 
-Deno.test("a connection whose queue passes its bound reports its end, without the peer", async () => {
-  const { socket, recorded, cuts } = setup({ maxQueuedBytes: 3 * SEND_AHEAD_BYTES });
+Deno.test("a connection whose queue has no memory left reports its end, without the peer", async () => {
+  const memory = createMemoryBudget(2 * SEND_AHEAD_BYTES);
+  const { socket, recorded, cuts } = setup({ memory });
   const message = "x".repeat(SEND_AHEAD_BYTES);
 
   for (let i = 0; i < 10; i++) recorded.connection.send(message);
   assert.deepEqual(recorded.closings, [], "not from within send()");
   await Promise.resolve();
 
-  const reason = `peer has stopped reading: ${4 * SEND_AHEAD_BYTES} bytes unsent`;
+  const why = "reads too slowly, and engine.memory_mb is used up";
+  const reason = `peer ${why}: ${4 * SEND_AHEAD_BYTES} bytes unsent`;
   assert.deepEqual(recorded.closings, [{ code: 1008, reason }]);
   assert.deepEqual(cuts, [reason]);
   assert.deepEqual(socket.closes, [{ code: 1008, reason }]);
+  assert.equal(memory.usedBytes, 0);
+});
+
+Deno.test("checkPeer() cuts a connection beyond its bound when nothing moved for 5 s", async () => {
+  const { connection, recorded, cuts } = setup({ maxQueuedBytes: 3 * SEND_AHEAD_BYTES });
+  for (let i = 0; i < 10; i++) connection.send("x".repeat(SEND_AHEAD_BYTES));
+
+  connection.checkPeer(0);
+  connection.checkPeer(STALLED_MS - 1);
+  assert.deepEqual(cuts, []);
+  connection.checkPeer(STALLED_MS);
+  await Promise.resolve();
+
+  assert.deepEqual(cuts, [`peer has stopped reading: ${10 * SEND_AHEAD_BYTES} bytes unsent`]);
+  assert.equal(recorded.closings[0]?.code, 1008);
 });
 
 Deno.test("checkPeer() cuts a connection on which nothing moved for the longest silence", async () => {
@@ -138,16 +157,18 @@ Deno.test("a socket that closes late is removed then, and reports nothing twice"
 
 interface Setup {
   maxQueuedBytes?: number;
+  memory?: MemoryBudget;
   silenceMs?: number;
 }
 
-function setup({ maxQueuedBytes = 1 << 30, silenceMs = 60_000 }: Setup = {}) {
+function setup({ maxQueuedBytes = 1 << 30, silenceMs = 60_000, memory }: Setup = {}) {
   const socket = new FakeSocket();
   const cuts: string[] = [];
   let gone = 0;
   const connection = new ServeConnection(socket as unknown as WebSocket, {
     maxMessageBytes: 1 << 26,
     maxQueuedBytes,
+    memory,
     silenceMs,
     closeMs: 50,
     cut: (reason) => void cuts.push(reason),

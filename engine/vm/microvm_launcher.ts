@@ -32,6 +32,7 @@ import {
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import { PidFiles } from "../process/orphans.ts";
+import type { OutputTurns } from "../process/output_turns.ts";
 import { processStart } from "../process/process_group.ts";
 import { pathOutside } from "../process/programs.ts";
 import { Guest, type GuestOptions } from "./guest/guest.ts";
@@ -56,6 +57,8 @@ export interface MicroVmOptions {
   readonly boot?: (options: GuestOptions, signal?: AbortSignal) => Promise<BootedGuest>;
   /** The user's home directory, which no guest sees. Default: `HOME`. */
   readonly home?: string;
+  /** The budget of what all programs print. Default: one for each guest. */
+  readonly turns?: OutputTurns;
 }
 
 /** Configuration of a machine. */
@@ -177,7 +180,11 @@ export class MicroVmLauncher implements Launcher {
     const { host, accelerator, shares, key, containment: { network, resources } } = plan;
     const runDirectory = await this.#runFolders.next();
     const engine = this.#options.engine();
-    const own = { name, accelerator, network, resources, shares, engine, runDirectory };
+    const { turns } = this.#options;
+    const own = {
+      ...{ name, accelerator, network, resources, shares, engine, runDirectory },
+      ...turns && { turns },
+    };
     const guest = await this.#boot({ ...own, ...host }, signal);
     const gone = guest.ended.then(() => this.#pidFiles.remove(name, guest.pid));
     const release = async (): Promise<void> => {

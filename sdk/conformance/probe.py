@@ -64,6 +64,7 @@ def start(payload: Json) -> None:
         cancel_after_ms = payload.get("cancel_after_ms")
         cancel_after_s = None if cancel_after_ms is None else cancel_after_ms / 1000
         outcome = asyncio.run(outcome_of(payload["request"], cancel_after_s))
+        time.sleep(payload.get("report_delay_ms", 0) / 1000)
         report("outcome", {"tag": payload["tag"], "outcome": outcome})
 
     threading.Thread(target=run, daemon=True).start()
@@ -76,6 +77,14 @@ async def wait(payload: Json) -> None:
     except asyncio.CancelledError:
         report("cancelled", {"tag": payload["tag"]})
         raise
+
+
+def deep(payload: Json) -> list[Any]:
+    """Return lists in lists."""
+    value: list[Any] = []
+    for _ in range(payload["levels"] - 1):
+        value = [value]
+    return value
 
 
 def fail(payload: Json) -> None:
@@ -151,6 +160,8 @@ functions: dict[str, Callable[..., Any]] = {
     "probe::metadata": lambda payload, metadata: metadata,
     "probe::nothing": lambda payload: None,
     "probe::size": len,
+    "probe::large": lambda payload: "x" * payload["chars"],
+    "probe::deep": deep,
     "probe::fail": fail,
     "probe::crash": crash,
     "probe::note": lambda payload: report("noted", {"tag": payload["tag"]}),

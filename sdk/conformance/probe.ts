@@ -49,12 +49,15 @@ function describe(error: unknown): JsonObject {
 
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-async function start({ tag, request, delay_ms, cancel_after_ms }: JsonObject): Promise<void> {
+async function start(payload: JsonObject): Promise<void> {
+  const { tag, request, delay_ms, cancel_after_ms, report_delay_ms } = payload;
   await sleep(Number(delay_ms ?? 0));
   const signal = cancel_after_ms === undefined
     ? undefined
     : AbortSignal.timeout(Number(cancel_after_ms));
-  report("outcome", { tag: tag!, outcome: await outcomeOf(request as JsonObject, signal) });
+  const outcome = await outcomeOf(request as JsonObject, signal);
+  await sleep(Number(report_delay_ms ?? 0));
+  report("outcome", { tag: tag!, outcome });
 }
 
 async function wait({ tag }: JsonObject, { signal }: CallContext): Promise<void> {
@@ -89,6 +92,12 @@ const functions: Record<string, Handler<JsonObject>> = {
   "probe::metadata": (_payload, metadata) => metadata,
   "probe::nothing": () => undefined,
   "probe::size": (payload) => String(payload).length,
+  "probe::large": ({ chars }) => "x".repeat(Number(chars)),
+  "probe::deep": ({ levels }) => {
+    let value: Json = [];
+    for (let level = 1; level < Number(levels); level++) value = [value];
+    return value;
+  },
   "probe::fail": ({ code, message, details, retryable }) => {
     const options = { details: details as JsonObject, retryable: Boolean(retryable) };
     throw new EngineError(String(code), String(message), options);

@@ -72,9 +72,10 @@ interface LogTarget {
 /**
  * State of the connection to the engine.
  *
- * A worker starts as `connecting`. After it lost a connection, or failed to connect, it is
- * `reconnecting`. Two states are final: `disconnected` after `shutdown()`, and `failed` when the
- * attempts of `reconnect.maxAttempts` are used up or the engine rejected the worker.
+ * A worker starts as `connecting`. After it lost a connection, failed to connect, or got no answer
+ * by the time of the next attempt, it is `reconnecting`. Two states are final: `disconnected` after
+ * `shutdown()`, and `failed` when the attempts of `reconnect.maxAttempts` are used up or the engine
+ * rejected the worker.
  */
 type ConnectionState = "connecting" | "connected" | "reconnecting" | "disconnected" | "failed";
 
@@ -183,6 +184,15 @@ interface WorkerOptions {
     /** How to reconnect. */
     readonly reconnect?: ReconnectOptions | undefined;
     /**
+     * What a call does while there is no connection. `wait`: it is sent with the next connection, if
+     * its timeout has not passed; at most 10,000 calls of 64 MiB wait, further ones fail with
+     * `overloaded`. `fail`: it fails at once with `engine_unreachable`, which is retryable; calls
+     * made while the worker connects for the first time wait for the outcome of the first attempt.
+     *
+     * @default {"wait"}
+     */
+    readonly whenDisconnected?: "wait" | "fail" | undefined;
+    /**
      * Receives errors outside of calls: the engine cannot be reached (`engine_unreachable`), a
      * registration was rejected, a frame is invalid, a handler of a call without result failed.
      *
@@ -203,11 +213,19 @@ interface WorkerOptions {
     readonly clock?: WorkerClock | undefined;
 }
 
-/** How a worker reconnects. Each delay varies by up to 30 % in both directions. */
+/**
+ * How a worker reconnects. Each delay varies by up to 30 % in both directions, so that many workers
+ * do not return at the same moment. A dial that is not answered does not postpone the next one.
+ */
 interface ReconnectOptions {
     /** First delay, in milliseconds; each further one is twice as long. @default {1000} */
     readonly firstMs?: number | undefined;
-    /** Longest delay, in milliseconds. @default {30000} */
+    /**
+     * Longest delay, its variation included, in milliseconds. With the default, a worker is connected
+     * at most two seconds after the engine has returned.
+     *
+     * @default {1800}
+     */
     readonly maxMs?: number | undefined;
     /** Number of failed attempts in a row after which the state is `failed`. @default {Infinity} */
     readonly maxAttempts?: number | undefined;
@@ -438,16 +456,18 @@ declare class Worker implements AsyncDisposable {
     /**
      * Calls a function of any worker and resolves with its result, `undefined` if it has none.
      *
-     * While there is no connection, the call is queued until its timeout; the queue holds 64 MiB.
+     * While there is no connection, the call is queued until its timeout or fails at once, as
+     * `whenDisconnected` says; the queue holds 10,000 calls and 64 MiB.
      *
      * @throws {InvocationError} With the code that the handler threw, or one of these:
      * `function_not_found`; `invalid_payload`, if the payload does not match `request_format`;
      * `invocation_failed`, for a thrown error without a code; `TIMEOUT` and `timeout` (see
      * `isTimeout`); `cancelled`, by `signal`; `invocation_stopped`, if the worker or the connection
      * was lost and the function may have run; `overloaded`, if a limit is reached and nothing has
-     * run; `engine_unreachable`, after the last attempt to connect; `SHUTDOWN`, after `shutdown()`.
+     * run; `engine_unreachable`, without a connection if `whenDisconnected` is `fail`, and after the
+     * last attempt to connect; `SHUTDOWN`, after `shutdown()`.
      * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a payload that JSON cannot
-     * represent.
+     * represent, that is nested more deeply than 128 levels, or that takes over 64 MiB.
      *
      * @example
      * ```ts

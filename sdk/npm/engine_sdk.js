@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:9526e2c3c8e3063538e9db4ea9ef948ed0187cabb13a700f744dbcbb2451e267
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:49a48d11bbe38973c23c4ac429e4b77f2c067d0fd8e9ef5e21a781d08bafc4ef
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -4351,6 +4351,45 @@ function describeError(thrown, message) {
   return body;
 }
 
+// sdk/typescript/wire/json_depth.ts
+var JSON_DEPTH_MAX = 128;
+var QUOTE = 34;
+var BACKSLASH = 92;
+var BRACE_BIT = 32;
+var OPEN = 91 | BRACE_BIT;
+var CLOSE = 93 | BRACE_BIT;
+function isTooDeep(text, depthMax = JSON_DEPTH_MAX) {
+  if (text.length <= depthMax || hasFewBrackets(text, depthMax)) return false;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      for (at++; at < text.length; at++) {
+        const inner = text.charCodeAt(at);
+        if (inner === QUOTE) break;
+        if (inner === BACKSLASH) at++;
+      }
+      continue;
+    }
+    const bracket = code | BRACE_BIT;
+    if (bracket === OPEN && ++depth > depthMax) return true;
+    if (bracket === CLOSE) depth--;
+  }
+  return false;
+}
+function hasFewBrackets(text, depthMax) {
+  let left = depthMax;
+  for (const bracket of [
+    "[",
+    "{"
+  ]) {
+    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) {
+      if (--left < 0) return false;
+    }
+  }
+  return true;
+}
+
 // sdk/typescript/wire/limits.ts
 var WORKER_PORT = 49134;
 var ENGINE_URL_DEFAULT = `ws://127.0.0.1:${WORKER_PORT}`;
@@ -4363,6 +4402,9 @@ var OPEN_TIMEOUT_MS = 1e4;
 var BATCH_CHARS_MAX = 64 * 1024;
 
 // sdk/typescript/arguments.ts
+var MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
+var CHAR_BYTES_MAX = 3;
+var PATH_CHARS_MAX = 80;
 function readUrl(url) {
   if (typeof url !== "string" || !URL.canParse(url)) {
     throw invalid(`Engine address ${showUrl(url)} is not a URL; try ws://127.0.0.1:49134`);
@@ -4412,7 +4454,23 @@ function checkReconnect({ firstMs, maxMs, maxAttempts }) {
     throw invalid(`reconnect.${name} must be a number above 0, got ${show(value)}`);
   }
 }
-function toJson(what, value) {
+function checkWhenDisconnected(given) {
+  if (given === void 0 || given === "wait" || given === "fail") return;
+  throw invalid(`whenDisconnected must be "wait" or "fail", got ${show(given)}`);
+}
+function checkSize(what, frame, limit_bytes = MESSAGE_BYTES_MAX) {
+  if (frame.length * CHAR_BYTES_MAX <= limit_bytes) return;
+  const bytes = frame.length > limit_bytes ? frame.length : new TextEncoder().encode(frame).length;
+  if (bytes <= limit_bytes) return;
+  const message = `${what} takes ${bytes} bytes; at most ${limit_bytes} are allowed`;
+  throw new EngineError("serialization_error", message, {
+    details: {
+      bytes,
+      limit_bytes
+    }
+  });
+}
+function toJson(what, value, depthMax = JSON_DEPTH_MAX) {
   if (value === void 0) return void 0;
   let text;
   try {
@@ -4423,9 +4481,32 @@ function toJson(what, value) {
       cause
     });
   }
-  if (text !== void 0) return text;
+  if (text !== void 0) {
+    if (isTooDeep(text, depthMax)) throw tooDeep(what, value, depthMax);
+    return text;
+  }
   const reason = `a ${typeof value} is no JSON value`;
   throw new EngineError("serialization_error", `${what} cannot be written as JSON: ${reason}`);
+}
+function tooDeep(what, value, depthMax) {
+  const path = deepPath(value, depthMax);
+  const text = path.length > PATH_CHARS_MAX ? `${path.slice(0, PATH_CHARS_MAX)}\u2026` : path;
+  const message = `${what} is nested more deeply than ${depthMax} levels, at ${text || "its start"}`;
+  return new EngineError("serialization_error", message, {
+    details: {
+      path
+    }
+  });
+}
+function deepPath(value, levels) {
+  if (typeof value !== "object" || value === null) return "";
+  if (levels === 0) return ".";
+  for (const [key, part] of Object.entries(value)) {
+    const below = deepPath(part, levels - 1);
+    if (below === "") continue;
+    return (Array.isArray(value) ? `[${key}]` : `.${key}`) + (below === "." ? "" : below);
+  }
+  return "";
 }
 function invalid(message) {
   return new EngineError("INVALID_ARGUMENTS", message);
@@ -4943,7 +5024,11 @@ function readField(kind, value, type, name) {
     case "action":
       return readAction(value, `${type}.${name}`);
     case "namespace":
-      if (typeof value === "string" && value !== "") return value;
+      if (typeof value === "string" && value !== "" && value.length <= ID_CHARS_MAX) return value;
+      if (typeof value === "string" && value !== "") {
+        const most = `expected at most ${ID_CHARS_MAX} characters, received ${value.length}`;
+        throw new EngineError("INVALID_NAMESPACE", `${type}.${name}: ${most}`);
+      }
       throw new EngineError("INVALID_NAMESPACE", `${type}.${name}: expected a string that is not empty, received ${quoted(value)}`);
     case "id":
       if (typeof value === "string" && value.length <= ID_CHARS_MAX) return value;
@@ -5000,10 +5085,11 @@ function quoted(value) {
 var FUNCTION_ID = '","function_id":';
 var ENVELOPE_BYTES = 200;
 var OFFLINE_QUEUE_BYTES_MAX = 64 * 1024 * 1024;
+var OFFLINE_QUEUE_CALLS_MAX = 1e4;
 var OutboundCalls = class {
   #setup;
   #pending;
-  #queue = new OfflineQueue(OFFLINE_QUEUE_BYTES_MAX);
+  #queue = new OfflineQueue(OFFLINE_QUEUE_BYTES_MAX, OFFLINE_QUEUE_CALLS_MAX);
   #ids = new CallIds();
   /** The start of the frames of results, as the engine writes them. */
   #resultStart = `{"type":"invocationresult","invocation_id":"${this.#ids.start}`;
@@ -5074,10 +5160,18 @@ var OutboundCalls = class {
   sendQueued(connection) {
     for (const frame of this.#queue.takeAll()) connection.send(frame.write());
   }
-  /** Fails the calls that were sent on a connection that is lost. */
-  connectionLost() {
+  /** Fails the calls that were sent on a connection that is lost, with the reason. */
+  connectionLost(reason) {
     this.useCapabilities([]);
-    this.#pending.failAll(errorBody("invocation_stopped", "Invocation stopped"), "sent");
+    const error = errorBody("invocation_stopped", "Invocation stopped", {
+      reason
+    });
+    this.#pending.failAll(error, "sent");
+  }
+  /** Fails the calls that were queued while the worker connected for the first time. */
+  failQueued() {
+    this.#queue.takeAll();
+    this.#pending.failAll(unreachable(), "all");
   }
   /** Fails all calls, and those made later, with `error`: the worker has ended. */
   end(error) {
@@ -5133,12 +5227,20 @@ var OutboundCalls = class {
   }
   /** Sends a frame, or queues it until there is a connection. */
   #send(frame, call) {
+    const { function_id } = frame.request;
+    const text = write(frame, call, call?.timeoutMs);
+    checkSize(`The call of ${function_id}`, text);
     const connection = this.#setup.connection();
+    if (connection?.isFull) {
+      const message2 = `The engine does not read; ${connection.queuedBytes} bytes wait already`;
+      throw new InvocationError(errorBody("overloaded", message2), function_id);
+    }
     if (connection) {
       if (call) call.sent = true;
-      connection.send(write(frame, call, call?.timeoutMs));
+      connection.send(text);
       return;
     }
+    if (this.#setup.failsNow()) throw new InvocationError(unreachable(), function_id);
     const writeLater = () => {
       if (!call) return write(frame, void 0, void 0);
       call.sent = true;
@@ -5151,8 +5253,9 @@ var OutboundCalls = class {
       bytes,
       write: writeLater
     })) return;
-    const message = `The engine cannot be reached and ${this.#queue.bytes} bytes wait already`;
-    throw new InvocationError(errorBody("overloaded", message), frame.request.function_id);
+    const { size, bytes: queued } = this.#queue;
+    const message = `The engine cannot be reached; ${size} calls of ${queued} bytes wait already`;
+    throw new InvocationError(errorBody("overloaded", message), function_id);
   }
   /** Cancels a call whose signal was aborted. */
   #aborted(count, { reason }) {
@@ -5197,22 +5300,32 @@ function checkRequest(request, timeoutMs) {
   if (request.onProgress) checkCallable("onProgress", request.onProgress);
   if (request.action?.type === "enqueue") checkId("queue", request.action.queue, '"mail"');
 }
+function unreachable() {
+  return errorBody("engine_unreachable", "There is no connection to the engine; try again later");
+}
 function cancelled() {
   return errorBody("cancelled", "Invocation cancelled");
 }
 var OfflineQueue = class {
   #frames = /* @__PURE__ */ new Map();
   #bytesMax;
+  #framesMax;
   #bytes = 0;
-  constructor(bytesMax) {
+  constructor(bytesMax, framesMax) {
     this.#bytesMax = bytesMax;
+    this.#framesMax = framesMax;
+  }
+  /** Number of frames. */
+  get size() {
+    return this.#frames.size;
   }
   /** Total size of the frames. */
   get bytes() {
     return this.#bytes;
   }
-  /** Adds a frame; `false` if the limit is reached. */
+  /** Adds a frame; `false` if a limit is reached. */
   add(frame) {
+    if (this.#frames.size >= this.#framesMax) return false;
     if (this.#bytes + frame.bytes > this.#bytesMax) return false;
     this.#frames.set(frame.invocation_id ?? Symbol(), frame);
     this.#bytes += frame.bytes;
@@ -5238,8 +5351,13 @@ var OfflineQueue = class {
 
 // sdk/typescript/connection.ts
 var RECONNECT_FIRST_MS = 1e3;
-var RECONNECT_MAX_MS = 3e4;
+var RECONNECT_MAX_MS = 1800;
 var RECONNECT_JITTER = 0.3;
+var DIALS_MAX = 2;
+var UNSENT_BYTES_MAX = 64 * 1024 * 1024;
+var UNSENT_BYTES_END = 3 * UNSENT_BYTES_MAX;
+var CHECK_CHARS = 1024 * 1024;
+var FULL_CHECK_MS = 100;
 var ReconnectingConnection = class {
   #setup;
   #events;
@@ -5247,7 +5365,12 @@ var ReconnectingConnection = class {
   #resolveEnded = () => {
   };
   #state = "connecting";
+  /** The attempt that has opened. */
   #attempt;
+  /** The attempts in progress, oldest first. */
+  #dialing = [];
+  /** All attempts whose transport has not closed. */
+  #unclosed = /* @__PURE__ */ new Set();
   #cancelRetry;
   #failures = 0;
   constructor(setup, events) {
@@ -5270,34 +5393,38 @@ var ReconnectingConnection = class {
   start() {
     this.#dial();
   }
-  /** Closes the connection for good; resolves when the transport has closed. */
+  /** Closes the connection for good; resolves when all transports have closed. */
   stop(state) {
     if (!this.isFinal) this.#moveTo(state);
-    this.#cancelRetry?.();
-    this.#cancelRetry = void 0;
-    if (this.#attempt) {
-      this.#attempt.isOpen = false;
-      this.#attempt.transport?.close(1e3, "");
-    } else {
-      this.#resolveEnded();
-    }
+    this.#stopTimer();
+    if (this.#attempt) this.#attempt.isOpen = false;
+    for (const attempt2 of [
+      ...this.#unclosed
+    ]) attempt2.transport?.close(1e3, "");
+    this.#resolveIfEnded();
     return this.#ended;
   }
   #dial() {
-    this.#cancelRetry = void 0;
+    this.#stopTimer();
     const { url, dial, dialOptions } = this.#setup;
     const attempt2 = {
       isOpen: false,
+      isFull: false,
+      uncheckedChars: 0,
       isOver: false,
       transport: void 0,
       get queuedBytes() {
         return attempt2.transport?.queuedBytes;
       },
       send: (message) => {
-        if (attempt2.isOpen) attempt2.transport?.send(message);
+        if (!attempt2.isOpen) return;
+        attempt2.transport?.send(message);
+        attempt2.uncheckedChars += message.length;
+        if (attempt2.isFull || attempt2.uncheckedChars >= CHECK_CHARS) this.#checkUnsent(attempt2);
       }
     };
-    this.#attempt = attempt2;
+    this.#dialing.push(attempt2);
+    this.#unclosed.add(attempt2);
     let openedEarly = false;
     const events = {
       // A transport without a socket may open before dial() has returned it.
@@ -5308,43 +5435,96 @@ var ReconnectingConnection = class {
     };
     attempt2.transport = dial(url, events, dialOptions);
     if (openedEarly) this.#opened(attempt2);
+    if (this.#dialing.includes(attempt2)) this.#dialAfter(this.#delay());
+  }
+  /** Dials after a delay, unless a connection opens before. */
+  #dialAfter(delayMs) {
+    this.#cancelRetry = this.#setup.clock.after(delayMs, () => this.#dialAgain());
+  }
+  /** Dials beside the oldest attempt that is not answered. */
+  #dialAgain() {
+    this.#cancelRetry = void 0;
+    this.#moveTo("reconnecting");
+    if (this.#failures + this.#dialing.length >= this.#attemptsMax) return;
+    if (this.#dialing.length === DIALS_MAX) {
+      this.#failures++;
+      abandon(this.#dialing.pop());
+    }
+    this.#dial();
   }
   #opened(attempt2) {
-    if (attempt2.isOver || attempt2 !== this.#attempt || this.isFinal) return;
+    if (attempt2.isOver || this.isFinal) return;
+    this.#stopTimer();
+    const others = this.#dialing.filter((other) => other !== attempt2);
+    this.#dialing = [];
+    this.#attempt = attempt2;
     attempt2.isOpen = true;
     this.#failures = 0;
+    for (const other of others) abandon(other);
     this.#events.opened(attempt2);
     if (attempt2.isOpen) this.#moveTo("connected");
+  }
+  #checkUnsent(attempt2) {
+    attempt2.uncheckedChars = 0;
+    const bytes = attempt2.queuedBytes ?? 0;
+    const wasFull = attempt2.isFull;
+    attempt2.isFull = bytes > UNSENT_BYTES_MAX;
+    if (bytes > UNSENT_BYTES_END) attempt2.transport?.close(1008, "the engine does not read");
+    if (attempt2.isFull && !wasFull) this.#watchFull(attempt2);
+  }
+  #watchFull(attempt2) {
+    this.#setup.clock.after(FULL_CHECK_MS, () => {
+      if (!attempt2.isOpen || !attempt2.isFull) return;
+      attempt2.isFull = (attempt2.queuedBytes ?? 0) > UNSENT_BYTES_MAX;
+      if (attempt2.isFull) this.#watchFull(attempt2);
+    });
   }
   #text(message, attempt2) {
     if (attempt2.isOpen && message !== "") this.#events.text(message, attempt2);
   }
   #closed(attempt2, reason) {
+    this.#unclosed.delete(attempt2);
+    if (this.isFinal) return this.#resolveIfEnded();
     if (attempt2.isOver) return;
     attempt2.isOver = true;
     const wasOpen = attempt2.isOpen;
     attempt2.isOpen = false;
+    this.#dialing = this.#dialing.filter((other) => other !== attempt2);
     if (attempt2 === this.#attempt) this.#attempt = void 0;
-    if (this.isFinal) {
-      this.#resolveEnded();
-      return;
-    }
-    if (wasOpen) this.#events.lost();
-    if (!this.isFinal) this.#retry(reason, wasOpen);
+    if (wasOpen) this.#events.lost(reason);
+    else this.#failures++;
+    if (this.isFinal) return;
+    if (this.#dialing.length > 0) this.#events.failed(reason, 0);
+    else this.#retry(reason);
   }
-  #retry(reason, wasOpen) {
-    const { firstMs = RECONNECT_FIRST_MS, maxMs = RECONNECT_MAX_MS, maxAttempts = Infinity } = this.#setup.reconnect;
-    if (!wasOpen) this.#failures++;
-    if (this.#failures >= maxAttempts) {
+  #retry(reason) {
+    this.#stopTimer();
+    if (this.#failures >= this.#attemptsMax) {
       this.#events.failed(reason, void 0);
       void this.stop("failed");
       return;
     }
-    const meanMs = Math.min(maxMs, firstMs * 2 ** Math.max(0, this.#failures - 1));
-    const delayMs = meanMs * (1 + RECONNECT_JITTER * (2 * this.#setup.random() - 1));
+    const delayMs = this.#delay();
     this.#moveTo("reconnecting");
     this.#events.failed(reason, delayMs);
-    if (!this.isFinal) this.#cancelRetry = this.#setup.clock.after(delayMs, () => this.#dial());
+    if (!this.isFinal) this.#dialAfter(delayMs);
+  }
+  get #attemptsMax() {
+    return this.#setup.reconnect.maxAttempts ?? Infinity;
+  }
+  /** The delay before the next dial: twice as long with each that failed or is not answered. */
+  #delay() {
+    const { firstMs = RECONNECT_FIRST_MS, maxMs = RECONNECT_MAX_MS } = this.#setup.reconnect;
+    const doublings = Math.max(0, this.#failures + this.#dialing.length - 1);
+    const meanMs = Math.min(maxMs / (1 + RECONNECT_JITTER), firstMs * 2 ** doublings);
+    return meanMs * (1 + RECONNECT_JITTER * (2 * this.#setup.random() - 1));
+  }
+  #stopTimer() {
+    this.#cancelRetry?.();
+    this.#cancelRetry = void 0;
+  }
+  #resolveIfEnded() {
+    if (this.#unclosed.size === 0) this.#resolveEnded();
   }
   #moveTo(state) {
     if (state === this.#state) return;
@@ -5352,6 +5532,10 @@ var ReconnectingConnection = class {
     this.#events.state(state);
   }
 };
+function abandon(attempt2) {
+  attempt2.isOver = true;
+  attempt2.transport?.close(1e3, "");
+}
 var ConnectionListeners = class {
   #listeners = /* @__PURE__ */ new Set();
   #report;
@@ -5394,6 +5578,7 @@ var ANNOUNCE_FUNCTION_ID = "engine::workers::register";
 var LAUNCH_ID_HEADER = "x-engine-launch-id";
 
 // sdk/typescript/ws_transport.ts
+var INBOUND_BYTES_MAX = 256 * 1024 * 1024;
 var PROTOCOL_HEADER = "sec-websocket-protocol";
 var TIMES = {
   openMs: OPEN_TIMEOUT_MS,
@@ -5465,7 +5650,7 @@ var WsTransport = class {
     const options = {
       headers,
       perMessageDeflate: false,
-      maxPayload: 0
+      maxPayload: INBOUND_BYTES_MAX
     };
     const socket = new WebSocket3(url, batch ? [
       BATCH_PROTOCOL
@@ -5722,8 +5907,16 @@ var Handlers = class {
   }
   #answer(call, result) {
     if (call.isAborted || call.invocation_id === void 0) return;
-    const text = toJson(`The result of ${call.function_id}`, result);
-    call.connection.send(writeResult(call.message, text));
+    const what = `The result of ${call.function_id}`;
+    const frame = writeResult(call.message, toJson(what, result));
+    checkSize(what, frame);
+    if (call.connection.isFull) {
+      const message = `${what} is dropped: the engine does not read`;
+      throw new EngineError("overloaded", message, {
+        retryable: false
+      });
+    }
+    call.connection.send(frame);
   }
   #fail(call, error, thrown) {
     if (call.isAborted) return;
@@ -5740,20 +5933,27 @@ var Handlers = class {
 function isThenable(result) {
   return typeof result?.then === "function";
 }
+var MESSAGE_CHARS_MAX = 1e4;
 function encodeFailure(message, error) {
   const head = resultHead(message);
   try {
-    return encodeMessage({
+    const frame = encodeMessage({
       ...head,
       error
     });
+    checkSize("An error", frame);
+    if (!isTooDeep(frame)) return frame;
   } catch {
-    const { details: _details, ...rest } = error;
-    return encodeMessage({
-      ...head,
-      error: rest
-    });
   }
+  const { details: _details, stacktrace: _stacktrace, ...rest } = error;
+  const short = {
+    ...rest,
+    message: rest.message.slice(0, MESSAGE_CHARS_MAX)
+  };
+  return encodeMessage({
+    ...head,
+    error: short
+  });
 }
 function resultHead(message) {
   const { invocation_id = "", function_id, traceparent, baggage } = message;
@@ -5818,8 +6018,11 @@ var RunningCall = class {
   progress(data) {
     const { invocation_id, connection } = this;
     if (this.isOver || this.isAborted || !this.#forwardsProgress || !invocation_id) return;
-    const text = toJson(`Progress of ${this.function_id}`, data) ?? "null";
-    connection.send(`{"type":"invocationprogress","invocation_id":${JSON.stringify(invocation_id)},"data":${text}}`);
+    const what = `Progress of ${this.function_id}`;
+    const text = toJson(what, data) ?? "null";
+    const frame = `{"type":"invocationprogress","invocation_id":${JSON.stringify(invocation_id)},"data":${text}}`;
+    checkSize(what, frame);
+    if (!connection.isFull) connection.send(frame);
   }
 };
 
@@ -5894,7 +6097,14 @@ function findLanguage() {
 // sdk/typescript/inbound.ts
 var FATAL_REJECTION = "WORKER_NAMESPACE_CONFLICT";
 var CANONICAL_START = new RegExp(String.raw`^\{"type":"(invokefunction|invocationresult)","invocation_id":"([^"\\]+)"` + String.raw`(?:,"function_id":"([^"\\]*)")?`);
+var FRAME_DEPTH_MAX = JSON_DEPTH_MAX + 1;
 function receive(text, connection, setup) {
+  if (isTooDeep(text, FRAME_DEPTH_MAX)) {
+    const message2 = `it is nested more deeply than ${JSON_DEPTH_MAX} levels`;
+    const error = new EngineError("bad_message", message2);
+    setup.report(failUnreadable(text, error, connection, setup));
+    return;
+  }
   if (setup.calls.settleFrame(text)) return;
   let message;
   try {
@@ -5957,7 +6167,7 @@ function readEnvelope(text) {
     invocation_id,
     function_id
   };
-  const parsed = attempt(() => JSON.parse(text));
+  const parsed = isTooDeep(text, FRAME_DEPTH_MAX) ? void 0 : attempt(() => JSON.parse(text));
   const own = (name) => {
     return typeof parsed?.[name] === "string" ? parsed[name] : void 0;
   };
@@ -6099,6 +6309,7 @@ function resultFrame(message, error) {
 }
 
 // sdk/typescript/registrations.ts
+var REGISTRATION_BYTES_MAX = 256 * 1024;
 var Registrations = class {
   #functions = /* @__PURE__ */ new Map();
   #types = /* @__PURE__ */ new Map();
@@ -6121,7 +6332,7 @@ var Registrations = class {
       }
     };
     const entry = {
-      text: encodeMessage(message),
+      text: encodeRegistration(message),
       handler
     };
     return this.#add(this.#functions, id, keyOf(namespace, id), entry, removal);
@@ -6137,7 +6348,7 @@ var Registrations = class {
       }
     };
     const entry = {
-      text: encodeMessage(message),
+      text: encodeRegistration(message),
       handlers
     };
     return this.#add(this.#types, id, keyOf(namespace, id), entry, removal, () => {
@@ -6147,7 +6358,7 @@ var Registrations = class {
   /** Registers a trigger. @throws {EngineError} `serialization_error` */
   addTrigger(message) {
     const { id, trigger_type } = message;
-    const text = encodeMessage(message);
+    const text = encodeRegistration(message);
     this.#triggers.set(id, text);
     this.#send(text);
     const unregister = () => {
@@ -6195,6 +6406,14 @@ var Registrations = class {
     };
   }
 };
+function encodeRegistration(message) {
+  const text = encodeMessage(message);
+  const what = `The registration of ${message.id}`;
+  checkSize(what, text, REGISTRATION_BYTES_MAX);
+  if (!isTooDeep(text)) return text;
+  const reason = `is nested more deeply than ${JSON_DEPTH_MAX} levels`;
+  throw new EngineError("serialization_error", `${what} ${reason}`);
+}
 function keyOf(namespace, id) {
   const isDefault = namespace === void 0 || namespace === DEFAULT_NAMESPACE;
   if (isDefault && !id.startsWith("\0")) return id;
@@ -6450,6 +6669,7 @@ var BATCH_MS = 100;
 var QUEUE_CHARS_MAX = 1024 * 1024;
 var FRAME_CHARS_MAX = 256 * 1024;
 var AHEAD_BYTES_MAX = 1024 * 1024;
+var RECONNECT_MAX_MS2 = 3e4;
 var SPANS_PER_SECOND = 100;
 var FIRST_GAUGES_MS = 1e3;
 var GAUGES_MS = 5e3;
@@ -6512,7 +6732,9 @@ var Telemetry = class {
         headers
       },
       clock,
-      reconnect: {},
+      reconnect: {
+        maxMs: RECONNECT_MAX_MS2
+      },
       random: Math.random
     }, {
       opened: (connection) => this.#flush(connection),
@@ -6781,8 +7003,9 @@ var Worker = class _Worker {
   #identity;
   #lastFailure;
   constructor(url, options) {
-    const { clock = platformClock, timeoutMs = CALL_TIMEOUT_MS } = options;
+    const { clock = platformClock, timeoutMs = CALL_TIMEOUT_MS, whenDisconnected } = options;
     checkTimeout("timeoutMs", timeoutMs);
+    checkWhenDisconnected(whenDisconnected);
     checkReconnect(options.reconnect ?? {});
     if (options.onError) checkCallable("onError", options.onError);
     this.#url = url;
@@ -6794,11 +7017,15 @@ var Worker = class _Worker {
     this.#listeners = new ConnectionListeners(report);
     this.#telemetry = createTelemetry(url, options, this.#announcement);
     const connection = () => this.#connection.current;
+    const failsNow = () => {
+      return whenDisconnected === "fail" && this.#connection.state !== "connecting";
+    };
     this.#calls = new OutboundCalls({
       clock,
       scopes,
       timeoutMs,
       connection,
+      failsNow,
       report
     });
     const find = (namespace, id) => this.#registrations.handler(namespace, id);
@@ -6836,9 +7063,12 @@ var Worker = class _Worker {
     }, {
       opened: (opened) => this.#opened(opened),
       text: (message, from) => receive(message, from, this.#inbound),
-      lost: () => this.#lost(),
+      lost: (reason) => this.#lost(reason),
       failed: (reason, retryMs) => this.#failed(reason, retryMs),
-      state: (state) => this.#listeners.notify(state)
+      state: (state) => {
+        if (failsNow() && state === "reconnecting") this.#calls.failQueued();
+        this.#listeners.notify(state);
+      }
     });
   }
   /** {@linkcode registerWorker} for an address that has been checked; use that instead. */
@@ -7007,16 +7237,18 @@ var Worker = class _Worker {
   /**
    * Calls a function of any worker and resolves with its result, `undefined` if it has none.
    *
-   * While there is no connection, the call is queued until its timeout; the queue holds 64 MiB.
+   * While there is no connection, the call is queued until its timeout or fails at once, as
+   * `whenDisconnected` says; the queue holds 10,000 calls and 64 MiB.
    *
    * @throws {InvocationError} With the code that the handler threw, or one of these:
    * `function_not_found`; `invalid_payload`, if the payload does not match `request_format`;
    * `invocation_failed`, for a thrown error without a code; `TIMEOUT` and `timeout` (see
    * `isTimeout`); `cancelled`, by `signal`; `invocation_stopped`, if the worker or the connection
    * was lost and the function may have run; `overloaded`, if a limit is reached and nothing has
-   * run; `engine_unreachable`, after the last attempt to connect; `SHUTDOWN`, after `shutdown()`.
+   * run; `engine_unreachable`, without a connection if `whenDisconnected` is `fail`, and after the
+   * last attempt to connect; `SHUTDOWN`, after `shutdown()`.
    * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a payload that JSON cannot
-   * represent.
+   * represent, that is nested more deeply than 128 levels, or that takes over 64 MiB.
    *
    * @example
    * ```ts
@@ -7087,8 +7319,8 @@ var Worker = class _Worker {
     this.#calls.useCapabilities(message.capabilities);
     this.#inbound.handlers.engineForwardsProgress = message.capabilities.includes("progress");
   }
-  #lost() {
-    this.#calls.connectionLost();
+  #lost(reason) {
+    this.#calls.connectionLost(reason);
     this.#inbound.handlers.abortAll("The connection to the engine is lost");
     this.#inbound.triggers.unregisterAll();
   }

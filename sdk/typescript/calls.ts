@@ -1,13 +1,13 @@
 /**
  * The calls that a worker makes: checks, sends or queues them, and settles each exactly once.
  *
- * A call is sent at once if the connection is open; otherwise it is queued until its deadline. When
- * the connection is lost, calls that were sent fail at once: whether their handler ran is unknown,
- * so no call is ever sent twice.
+ * A call is sent at once if the connection is open; otherwise it is queued until its deadline, or
+ * fails at once, as `whenDisconnected` says. When the connection is lost, calls that were sent fail
+ * at once: whether their handler ran is unknown, so no call is ever sent twice.
  *
  * @module
  */
-import { checkCallable, checkId, checkNamespace, checkTimeout } from "./arguments.ts";
+import { checkCallable, checkId, checkNamespace, checkSize, checkTimeout } from "./arguments.ts";
 import {
   CallIds,
   type CallParts,
@@ -34,6 +34,8 @@ export interface OutboundSetup {
   readonly timeoutMs: number;
   /** The open connection, if there is one. */
   connection(): Connection | undefined;
+  /** Whether a call fails now that there is no connection, instead of being queued. */
+  failsNow(): boolean;
   /** Receives errors in user code that fail no call. */
   report(error: EngineError): void;
 }
@@ -44,12 +46,14 @@ const FUNCTION_ID = '","function_id":';
 const ENVELOPE_BYTES = 200;
 /** Most bytes of calls that are queued while there is no connection. */
 const OFFLINE_QUEUE_BYTES_MAX = 64 * 1024 * 1024;
+/** Most calls that are queued while there is no connection. */
+const OFFLINE_QUEUE_CALLS_MAX = 10_000;
 
 /** The calls that one worker makes. */
 export class OutboundCalls {
   readonly #setup: OutboundSetup;
   readonly #pending: PendingCalls;
-  readonly #queue = new OfflineQueue(OFFLINE_QUEUE_BYTES_MAX);
+  readonly #queue = new OfflineQueue(OFFLINE_QUEUE_BYTES_MAX, OFFLINE_QUEUE_CALLS_MAX);
   readonly #ids = new CallIds();
   /** The start of the frames of results, as the engine writes them. */
   readonly #resultStart = `{"type":"invocationresult","invocation_id":"${this.#ids.start}`;
@@ -129,10 +133,17 @@ export class OutboundCalls {
     for (const frame of this.#queue.takeAll()) connection.send(frame.write());
   }
 
-  /** Fails the calls that were sent on a connection that is lost. */
-  connectionLost(): void {
+  /** Fails the calls that were sent on a connection that is lost, with the reason. */
+  connectionLost(reason: string): void {
     this.useCapabilities([]);
-    this.#pending.failAll(errorBody("invocation_stopped", "Invocation stopped"), "sent");
+    const error = errorBody("invocation_stopped", "Invocation stopped", { reason });
+    this.#pending.failAll(error, "sent");
+  }
+
+  /** Fails the calls that were queued while the worker connected for the first time. */
+  failQueued(): void {
+    this.#queue.takeAll();
+    this.#pending.failAll(unreachable(), "all");
   }
 
   /** Fails all calls, and those made later, with `error`: the worker has ended. */
@@ -186,12 +197,20 @@ export class OutboundCalls {
 
   /** Sends a frame, or queues it until there is a connection. */
   #send(frame: UnsentCall, call?: PendingCall): void {
+    const { function_id } = frame.request;
+    const text = write(frame, call, call?.timeoutMs);
+    checkSize(`The call of ${function_id}`, text);
     const connection = this.#setup.connection();
+    if (connection?.isFull) {
+      const message = `The engine does not read; ${connection.queuedBytes} bytes wait already`;
+      throw new InvocationError(errorBody("overloaded", message), function_id);
+    }
     if (connection) {
       if (call) call.sent = true;
-      connection.send(write(frame, call, call?.timeoutMs));
+      connection.send(text);
       return;
     }
+    if (this.#setup.failsNow()) throw new InvocationError(unreachable(), function_id);
     const writeLater = (): string => {
       if (!call) return write(frame, undefined, undefined);
       call.sent = true;
@@ -200,8 +219,9 @@ export class OutboundCalls {
     };
     const bytes = ENVELOPE_BYTES + frame.parts.tail.length;
     if (this.#queue.add({ invocation_id: call?.invocation_id, bytes, write: writeLater })) return;
-    const message = `The engine cannot be reached and ${this.#queue.bytes} bytes wait already`;
-    throw new InvocationError(errorBody("overloaded", message), frame.request.function_id);
+    const { size, bytes: queued } = this.#queue;
+    const message = `The engine cannot be reached; ${size} calls of ${queued} bytes wait already`;
+    throw new InvocationError(errorBody("overloaded", message), function_id);
   }
 
   /** Cancels a call whose signal was aborted. */
@@ -260,6 +280,10 @@ function checkRequest(request: CallRequest<unknown>, timeoutMs: number): void {
   if (request.action?.type === "enqueue") checkId("queue", request.action.queue, '"mail"');
 }
 
+function unreachable(): ErrorBody {
+  return errorBody("engine_unreachable", "There is no connection to the engine; try again later");
+}
+
 function cancelled(): ErrorBody {
   return errorBody("cancelled", "Invocation cancelled");
 }
@@ -275,17 +299,24 @@ export interface QueuedFrame {
 }
 
 /**
- * Frames that wait for a connection, in order and limited in bytes.
+ * Frames that wait for a connection, in order and limited in bytes and number.
  *
  * A frame is written when it is sent, since it contains the remaining time of its call.
  */
 export class OfflineQueue {
   readonly #frames = new Map<string | symbol, QueuedFrame>();
   readonly #bytesMax: number;
+  readonly #framesMax: number;
   #bytes = 0;
 
-  constructor(bytesMax: number) {
+  constructor(bytesMax: number, framesMax: number) {
     this.#bytesMax = bytesMax;
+    this.#framesMax = framesMax;
+  }
+
+  /** Number of frames. */
+  get size(): number {
+    return this.#frames.size;
   }
 
   /** Total size of the frames. */
@@ -293,8 +324,9 @@ export class OfflineQueue {
     return this.#bytes;
   }
 
-  /** Adds a frame; `false` if the limit is reached. */
+  /** Adds a frame; `false` if a limit is reached. */
   add(frame: QueuedFrame): boolean {
+    if (this.#frames.size >= this.#framesMax) return false;
     if (this.#bytes + frame.bytes > this.#bytesMax) return false;
     this.#frames.set(frame.invocation_id ?? Symbol(), frame);
     this.#bytes += frame.bytes;

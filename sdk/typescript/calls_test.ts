@@ -13,13 +13,19 @@ function setup() {
   const scopes = new CallScopes();
   const reports: EngineError[] = [];
   const texts: string[] = [];
-  const connection = { isOpen: true, send: (text: string) => void texts.push(text) };
-  const state = { online: true };
+  const connection = {
+    isOpen: true,
+    isFull: false,
+    queuedBytes: 0,
+    send: (text: string) => void texts.push(text),
+  };
+  const state = { online: true, failsNow: false };
   const calls = new OutboundCalls({
     clock,
     scopes,
     timeoutMs: 30_000,
     connection: () => state.online ? connection : undefined,
+    failsNow: () => state.failsNow,
     report: (error) => reports.push(error),
   });
   const take = (): Record<string, Json>[] => texts.splice(0).map((text) => JSON.parse(text));
@@ -203,7 +209,7 @@ Deno.test("calls that were sent fail when the connection is lost, queued ones do
   state.online = false;
   const queued = calls.call(ADD);
 
-  calls.connectionLost();
+  calls.connectionLost("code 1006");
 
   await assert.rejects(sent, STOPPED);
   state.online = true;
@@ -226,6 +232,91 @@ Deno.test("a call that does not fit into the queue fails with overloaded", async
   assert.equal(calls.size, 1);
   calls.end({ code: "SHUTDOWN", message: "bye" });
   await assert.rejects(fits, { code: "SHUTDOWN" });
+});
+
+Deno.test("10,000 calls fit into the queue; the next one fails with overloaded", async () => {
+  const { calls, state, take } = setup();
+  state.online = false;
+  const queued = Array.from({ length: 10_000 }, () => calls.call(ADD));
+
+  await assert.rejects(calls.call(ADD), { code: "overloaded", message: /10000 calls/ });
+
+  state.online = true;
+  calls.sendQueued({ isOpen: true, send() {} });
+  assert.deepEqual(take(), []);
+  calls.end({ code: "SHUTDOWN", message: "bye" });
+  await Promise.allSettled(queued);
+});
+
+const UNREACHABLE = { name: "InvocationError", code: "engine_unreachable", retryable: true };
+
+Deno.test("a call without a connection fails at once if it does not wait", async () => {
+  const { calls, clock, state, take } = setup();
+  Object.assign(state, { online: false, failsNow: true });
+
+  await assert.rejects(calls.call(ADD), UNREACHABLE);
+  await assert.rejects(calls.call({ ...ADD, action: TriggerAction.Void() }), UNREACHABLE);
+  state.online = true;
+  calls.sendQueued({ isOpen: true, send: () => assert.fail("nothing is queued") });
+
+  assert.deepEqual([take(), calls.size, clock.waiting], [[], 0, 0]);
+});
+
+Deno.test("OutboundCalls.failQueued() fails the calls of the first attempt to connect", async () => {
+  const { calls, state } = setup();
+  state.online = false;
+  const call = calls.call(ADD);
+
+  calls.failQueued();
+
+  await assert.rejects(call, UNREACHABLE);
+  calls.sendQueued({ isOpen: true, send: () => assert.fail("nothing is queued") });
+});
+
+Deno.test("a call fails with overloaded while the engine does not read", async () => {
+  const { calls, connection, take } = setup();
+  Object.assign(connection, { isFull: true, queuedBytes: 70_000_000 });
+
+  const overloaded = { code: "overloaded", retryable: true, message: /70000000 bytes/ };
+  await assert.rejects(calls.call(ADD), overloaded);
+
+  assert.deepEqual([take(), calls.size], [[], 0]);
+});
+
+/** An array in arrays, `depth` levels in all. */
+function nested(depth: number): Json {
+  return depth === 1 ? [] : [nested(depth - 1)];
+}
+
+Deno.test("a payload of 128 levels is sent; one of 129 fails before it is sent, with its path", async () => {
+  const { calls, take } = setup();
+  calls.call({ ...ADD, payload: nested(128) }).catch(() => {});
+  assert.equal(take().length, 1);
+
+  const error = await calls.call({ ...ADD, payload: { rows: [1, nested(127)] } })
+    .then(() => undefined, (thrown: EngineError) => thrown);
+
+  assert.equal(error?.code, "serialization_error");
+  assert.match(
+    error!.message,
+    /payload for math::add is nested .* 128 levels, at \.rows\[1\]\[0\]/,
+  );
+  assert.deepEqual(take(), []);
+  calls.end({ code: "SHUTDOWN", message: "bye" });
+});
+
+Deno.test("a call over 64 MiB of UTF-8 fails before it is sent or queued", async () => {
+  const { calls, state, take } = setup();
+  const payload = "é".repeat(QUEUE_BYTES_MAX / 2);
+
+  for (const online of [true, false]) {
+    state.online = online;
+    await assert.rejects(calls.call({ ...ADD, payload }), {
+      code: "serialization_error",
+      details: { bytes: 67_108_999, limit_bytes: QUEUE_BYTES_MAX },
+    });
+  }
+  assert.deepEqual([take(), calls.size], [[], 0]);
 });
 
 Deno.test("a timeout removes the call from the queue", async () => {
@@ -268,7 +359,7 @@ Deno.test("an abort signal only fails the call at an engine that cannot cancel",
 Deno.test("the capabilities of the engine are forgotten when the connection is lost", async () => {
   const { calls, take } = setup();
   calls.useCapabilities(["cancel", "timeout"]);
-  calls.connectionLost();
+  calls.connectionLost("code 1006");
   const controller = new AbortController();
   const call = calls.call({ ...ADD, signal: controller.signal });
   take();
@@ -423,7 +514,7 @@ function frame(invocation_id: string | undefined, bytes = 10) {
 }
 
 Deno.test("OfflineQueue.takeAll() removes and returns frames in order", () => {
-  const queue = new OfflineQueue(100);
+  const queue = new OfflineQueue(100, 4);
   for (const id of ["a", undefined, "b", undefined]) assert.ok(queue.add(frame(id)));
 
   const taken = queue.takeAll().map(({ invocation_id }) => invocation_id);
@@ -434,7 +525,7 @@ Deno.test("OfflineQueue.takeAll() removes and returns frames in order", () => {
 });
 
 Deno.test("OfflineQueue.add() rejects a frame above the limit and keeps the others", () => {
-  const queue = new OfflineQueue(25);
+  const queue = new OfflineQueue(25, 9);
 
   assert.deepEqual([queue.add(frame("a")), queue.add(frame("b")), queue.add(frame("c"))], [
     true,
@@ -446,7 +537,7 @@ Deno.test("OfflineQueue.add() rejects a frame above the limit and keeps the othe
 });
 
 Deno.test("OfflineQueue.remove() frees the size of a frame, once", () => {
-  const queue = new OfflineQueue(20);
+  const queue = new OfflineQueue(20, 9);
   queue.add(frame("a"));
   queue.add(frame("b"));
 

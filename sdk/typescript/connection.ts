@@ -1,6 +1,11 @@
 /**
  * The connection of one worker: connects, and reconnects until it is stopped.
  *
+ * A dial that is not answered does not delay the next one: after each delay a dial begins, beside
+ * the oldest that is in progress, and the first that opens is used. So a worker is connected within
+ * one delay after the engine's return, whatever became of its packets before, and a slow network
+ * still has the whole open timeout.
+ *
  * It does not read messages. On each new connection the worker sends its registrations first
  * (`opened`). A message is delivered together with the connection that it came on, so that its
  * response is sent on the same connection or not at all.
@@ -15,16 +20,34 @@ import type { Dial, DialOptions, Transport, TransportEvents } from "./wire/trans
 
 /** First delay before a worker reconnects. */
 const RECONNECT_FIRST_MS = 1_000;
-/** Longest delay before a worker reconnects. */
-const RECONNECT_MAX_MS = 30_000;
-/** A delay varies at random by this part of it, in both directions. */
+/**
+ * Longest delay before a worker reconnects, its variation included: with the time for opening, at
+ * most two seconds after the engine's return.
+ */
+const RECONNECT_MAX_MS = 1_800;
+/** A delay varies at random by this part of it, in both directions, so that workers spread. */
 const RECONNECT_JITTER = 0.3;
+/** Dials in progress at once: the oldest, and one that is begun anew after each delay. */
+const DIALS_MAX = 2;
+
+/** Unsent bytes above which a connection is full: no calls and results are added. */
+const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
+/** Unsent bytes above which a connection is closed: the engine sends, but does not read. */
+const UNSENT_BYTES_END = 3 * UNSENT_BYTES_MAX;
+/**
+ * Characters between two looks at the unsent bytes; each costs as much as sending a short frame.
+ */
+const CHECK_CHARS = 1024 * 1024;
+/** Interval at which a full connection is looked at. */
+const FULL_CHECK_MS = 100;
 
 /** A connection that has opened. When it is closed, messages sent on it are dropped. */
 export interface Connection {
   readonly isOpen: boolean;
   /** Bytes that were sent but have not left this process; `undefined` if unknown. */
   readonly queuedBytes?: number | undefined;
+  /** Whether so many bytes are unsent that calls and results are refused. */
+  readonly isFull?: boolean;
   /** Sends a message: a string as a text frame, bytes as a binary one. */
   send(message: string | Uint8Array): void;
 }
@@ -35,11 +58,11 @@ export interface ConnectionEvents {
   opened(connection: Connection): void;
   /** A message arrived. */
   text(message: string, connection: Connection): void;
-  /** An open connection was lost. */
-  lost(): void;
+  /** An open connection was lost, for this reason. */
+  lost(reason: string): void;
   /**
    * An attempt to connect failed, or an open connection was lost. `retryMs` is the delay before the
-   * next attempt, `undefined` if there is none.
+   * next attempt, 0 if one is in progress, `undefined` if there is none.
    */
   failed(reason: string, retryMs: number | undefined): void;
   /** The state has changed. */
@@ -60,7 +83,11 @@ export interface ConnectionSetup {
 /** One attempt to connect, and the connection that results from it. */
 interface Attempt extends Connection {
   isOpen: boolean;
+  isFull: boolean;
+  /** Characters that were sent since the unsent bytes were looked at. */
+  uncheckedChars: number;
   transport: Transport | undefined;
+  /** It failed, was lost, or another one is used instead; its events are ignored. */
   isOver: boolean;
 }
 
@@ -71,7 +98,12 @@ export class ReconnectingConnection {
   readonly #ended: Promise<void>;
   #resolveEnded: () => void = () => {};
   #state: ConnectionState = "connecting";
+  /** The attempt that has opened. */
   #attempt: Attempt | undefined;
+  /** The attempts in progress, oldest first. */
+  #dialing: Attempt[] = [];
+  /** All attempts whose transport has not closed. */
+  readonly #unclosed = new Set<Attempt>();
   #cancelRetry: (() => void) | undefined;
   #failures = 0;
 
@@ -101,35 +133,37 @@ export class ReconnectingConnection {
     this.#dial();
   }
 
-  /** Closes the connection for good; resolves when the transport has closed. */
+  /** Closes the connection for good; resolves when all transports have closed. */
   stop(state: "failed" | "disconnected"): Promise<void> {
     if (!this.isFinal) this.#moveTo(state);
-    this.#cancelRetry?.();
-    this.#cancelRetry = undefined;
-    if (this.#attempt) {
-      this.#attempt.isOpen = false;
-      this.#attempt.transport?.close(1000, "");
-    } else {
-      this.#resolveEnded();
-    }
+    this.#stopTimer();
+    if (this.#attempt) this.#attempt.isOpen = false;
+    for (const attempt of [...this.#unclosed]) attempt.transport?.close(1000, "");
+    this.#resolveIfEnded();
     return this.#ended;
   }
 
   #dial(): void {
-    this.#cancelRetry = undefined;
+    this.#stopTimer();
     const { url, dial, dialOptions } = this.#setup;
     const attempt: Attempt = {
       isOpen: false,
+      isFull: false,
+      uncheckedChars: 0,
       isOver: false,
       transport: undefined,
       get queuedBytes(): number | undefined {
         return attempt.transport?.queuedBytes;
       },
       send: (message) => {
-        if (attempt.isOpen) attempt.transport?.send(message);
+        if (!attempt.isOpen) return;
+        attempt.transport?.send(message);
+        attempt.uncheckedChars += message.length;
+        if (attempt.isFull || attempt.uncheckedChars >= CHECK_CHARS) this.#checkUnsent(attempt);
       },
     };
-    this.#attempt = attempt;
+    this.#dialing.push(attempt);
+    this.#unclosed.add(attempt);
     let openedEarly = false;
     const events: TransportEvents = {
       // A transport without a socket may open before dial() has returned it.
@@ -140,14 +174,55 @@ export class ReconnectingConnection {
     };
     attempt.transport = dial(url, events, dialOptions);
     if (openedEarly) this.#opened(attempt);
+    if (this.#dialing.includes(attempt)) this.#dialAfter(this.#delay());
+  }
+
+  /** Dials after a delay, unless a connection opens before. */
+  #dialAfter(delayMs: number): void {
+    this.#cancelRetry = this.#setup.clock.after(delayMs, () => this.#dialAgain());
+  }
+
+  /** Dials beside the oldest attempt that is not answered. */
+  #dialAgain(): void {
+    this.#cancelRetry = undefined;
+    this.#moveTo("reconnecting");
+    if (this.#failures + this.#dialing.length >= this.#attemptsMax) return;
+    if (this.#dialing.length === DIALS_MAX) {
+      this.#failures++;
+      abandon(this.#dialing.pop()!);
+    }
+    this.#dial();
   }
 
   #opened(attempt: Attempt): void {
-    if (attempt.isOver || attempt !== this.#attempt || this.isFinal) return;
+    if (attempt.isOver || this.isFinal) return;
+    this.#stopTimer();
+    const others = this.#dialing.filter((other) => other !== attempt);
+    this.#dialing = [];
+    this.#attempt = attempt;
     attempt.isOpen = true;
     this.#failures = 0;
+    for (const other of others) abandon(other);
     this.#events.opened(attempt);
     if (attempt.isOpen) this.#moveTo("connected");
+  }
+
+  #checkUnsent(attempt: Attempt): void {
+    attempt.uncheckedChars = 0;
+    const bytes = attempt.queuedBytes ?? 0;
+    const wasFull = attempt.isFull;
+    attempt.isFull = bytes > UNSENT_BYTES_MAX;
+    if (bytes > UNSENT_BYTES_END) attempt.transport?.close(1008, "the engine does not read");
+    // Also when nothing more is sent, which is what a full connection leads to.
+    if (attempt.isFull && !wasFull) this.#watchFull(attempt);
+  }
+
+  #watchFull(attempt: Attempt): void {
+    this.#setup.clock.after(FULL_CHECK_MS, () => {
+      if (!attempt.isOpen || !attempt.isFull) return;
+      attempt.isFull = (attempt.queuedBytes ?? 0) > UNSENT_BYTES_MAX;
+      if (attempt.isFull) this.#watchFull(attempt);
+    });
   }
 
   #text(message: string, attempt: Attempt): void {
@@ -155,36 +230,53 @@ export class ReconnectingConnection {
   }
 
   #closed(attempt: Attempt, reason: string): void {
+    this.#unclosed.delete(attempt);
+    if (this.isFinal) return this.#resolveIfEnded();
     if (attempt.isOver) return;
     attempt.isOver = true;
     const wasOpen = attempt.isOpen;
     attempt.isOpen = false;
+    this.#dialing = this.#dialing.filter((other) => other !== attempt);
     if (attempt === this.#attempt) this.#attempt = undefined;
-    if (this.isFinal) {
-      this.#resolveEnded();
-      return;
-    }
-    if (wasOpen) this.#events.lost();
-    if (!this.isFinal) this.#retry(reason, wasOpen);
+    if (wasOpen) this.#events.lost(reason);
+    else this.#failures++;
+    if (this.isFinal) return;
+    if (this.#dialing.length > 0) this.#events.failed(reason, 0);
+    else this.#retry(reason);
   }
 
-  #retry(reason: string, wasOpen: boolean): void {
-    const {
-      firstMs = RECONNECT_FIRST_MS,
-      maxMs = RECONNECT_MAX_MS,
-      maxAttempts = Infinity,
-    } = this.#setup.reconnect;
-    if (!wasOpen) this.#failures++;
-    if (this.#failures >= maxAttempts) {
+  #retry(reason: string): void {
+    this.#stopTimer();
+    if (this.#failures >= this.#attemptsMax) {
       this.#events.failed(reason, undefined);
       void this.stop("failed");
       return;
     }
-    const meanMs = Math.min(maxMs, firstMs * 2 ** Math.max(0, this.#failures - 1));
-    const delayMs = meanMs * (1 + RECONNECT_JITTER * (2 * this.#setup.random() - 1));
+    const delayMs = this.#delay();
     this.#moveTo("reconnecting");
     this.#events.failed(reason, delayMs);
-    if (!this.isFinal) this.#cancelRetry = this.#setup.clock.after(delayMs, () => this.#dial());
+    if (!this.isFinal) this.#dialAfter(delayMs);
+  }
+
+  get #attemptsMax(): number {
+    return this.#setup.reconnect.maxAttempts ?? Infinity;
+  }
+
+  /** The delay before the next dial: twice as long with each that failed or is not answered. */
+  #delay(): number {
+    const { firstMs = RECONNECT_FIRST_MS, maxMs = RECONNECT_MAX_MS } = this.#setup.reconnect;
+    const doublings = Math.max(0, this.#failures + this.#dialing.length - 1);
+    const meanMs = Math.min(maxMs / (1 + RECONNECT_JITTER), firstMs * 2 ** doublings);
+    return meanMs * (1 + RECONNECT_JITTER * (2 * this.#setup.random() - 1));
+  }
+
+  #stopTimer(): void {
+    this.#cancelRetry?.();
+    this.#cancelRetry = undefined;
+  }
+
+  #resolveIfEnded(): void {
+    if (this.#unclosed.size === 0) this.#resolveEnded();
   }
 
   #moveTo(state: ConnectionState): void {
@@ -192,6 +284,12 @@ export class ReconnectingConnection {
     this.#state = state;
     this.#events.state(state);
   }
+}
+
+/** Closes an attempt in whose place another one is used. */
+function abandon(attempt: Attempt): void {
+  attempt.isOver = true;
+  attempt.transport?.close(1000, "");
 }
 
 /** The listeners of one worker for its connection state. */

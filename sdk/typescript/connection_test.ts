@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
+import { Random } from "../../tests/fakes/random.ts";
 import { type Connection, ConnectionListeners, ReconnectingConnection } from "./connection.ts";
 import type { ReconnectOptions } from "./options.ts";
 import type { EngineError } from "./wire/errors.ts";
@@ -25,7 +26,7 @@ function setup(reconnect: ReconnectOptions = {}, random = 0.5, dial?: Dial) {
       current.send("hello");
     },
     text: (message) => log.push(`text ${message}`),
-    lost: () => log.push("lost"),
+    lost: (reason) => log.push(`lost ${reason}`),
     failed: (reason, retryMs) => log.push(`failed ${reason} ${retryMs}`),
     state: (state) => log.push(state),
   });
@@ -50,7 +51,7 @@ Deno.test("ReconnectingConnection sends what `opened` sends before its state is 
 });
 
 Deno.test("ReconnectingConnection doubles its delay with each attempt, up to the longest", () => {
-  const { clock, fake, connection } = setup({ firstMs: 1_000, maxMs: 5_000 });
+  const { clock, fake, connection } = setup({ firstMs: 1_000, maxMs: 6_500 });
   connection.start();
 
   const waits = [1, 2, 3, 4, 5].map(() => {
@@ -80,7 +81,7 @@ Deno.test("ReconnectingConnection resets its count of failures when a connection
   connection.start();
   for (const _ of [1, 2]) {
     fake.transport.drop();
-    clock.tick(30_000);
+    clock.tick(1_900);
   }
 
   fake.transport.open();
@@ -88,8 +89,152 @@ Deno.test("ReconnectingConnection resets its count of failures when a connection
 
   assert.equal(connection.state, "reconnecting");
   assert.equal(clock.nextIn, 1_000);
-  assert.deepEqual(log.slice(-3), ["lost", "reconnecting", "failed engine is going down 1000"]);
+  const reason = "engine is going down";
+  assert.deepEqual(log.slice(-3), [`lost ${reason}`, "reconnecting", `failed ${reason} 1000`]);
 });
+
+Deno.test("ReconnectingConnection dials at least every 1,800 ms, its variation included", () => {
+  const { clock, fake, connection } = setup({}, 1);
+  connection.start();
+
+  const waits = [1, 2, 3, 4, 5, 6].map(() => {
+    fake.transport.drop(1006, "refused");
+    const wait = clock.nextIn;
+    clock.tick(wait ?? 0);
+    return Math.round(wait ?? 0);
+  });
+
+  assert.deepEqual(waits, [1_300, 1_800, 1_800, 1_800, 1_800, 1_800]);
+});
+
+Deno.test("ReconnectingConnection dials beside a dial that is not answered, and uses the first that opens", () => {
+  const { clock, fake, connection, opened, log } = setup();
+  connection.start();
+
+  clock.tick(1_000);
+  assert.equal(connection.state, "reconnecting");
+  const [oldest, second] = fake.transports;
+  clock.tick(1_400);
+  const third = fake.transport;
+
+  assert.equal(fake.transports.length, 3);
+  assert.deepEqual([oldest!.isClosed, second!.isClosed, third.isClosed], [false, true, false]);
+  third.open();
+  assert.deepEqual([oldest!.isClosed, third.isClosed], [true, false]);
+  oldest!.deliverText("late");
+  assert.equal(opened.length, 1);
+  assert.deepEqual(log, ["reconnecting", "opened", "connected"]);
+  assert.equal(clock.waiting, 0);
+});
+
+Deno.test("ReconnectingConnection keeps the oldest dial, so that a slow network connects", () => {
+  const { clock, fake, connection } = setup();
+  connection.start();
+  const [oldest] = fake.transports;
+
+  clock.tick(9_000);
+  oldest!.open();
+
+  assert.ok(isOpen(connection));
+  assert.ok(fake.transports.slice(1).every(({ isClosed }) => isClosed));
+  oldest!.drop();
+  assert.equal(clock.nextIn, 1_000);
+});
+
+Deno.test("ReconnectingConnection goes on with the newer dial when the older one fails", () => {
+  const { clock, fake, connection, log } = setup();
+  connection.start();
+  const [oldest] = fake.transports;
+  clock.tick(1_000);
+
+  oldest!.drop(1006, "no answer within 10000 ms");
+  fake.transport.open();
+
+  assert.ok(isOpen(connection));
+  assert.equal(fake.transports.length, 2);
+  assert.ok(log.includes("failed no answer within 10000 ms 0"));
+});
+
+Deno.test("ReconnectingConnection counts dials without an answer as attempts", () => {
+  const { clock, fake, connection } = setup({ maxAttempts: 3 });
+  connection.start();
+
+  clock.tick(60_000);
+  assert.equal(fake.transports.length, 3);
+  fake.transports[0]!.drop();
+  assert.equal(connection.state, "reconnecting");
+  fake.transports[2]!.drop();
+
+  assert.equal(connection.state, "failed");
+});
+
+Deno.test("ReconnectingConnection.stop() closes all dials", async () => {
+  const { clock, fake, connection } = setup();
+  connection.start();
+  clock.tick(2_000);
+
+  await connection.stop("disconnected");
+
+  assert.ok(fake.transports.every(({ isClosed }) => isClosed));
+  assert.equal(clock.waiting, 0);
+});
+
+/** An engine at which dials are refused, or not answered, until it returns. */
+class Outage {
+  isOver = false;
+  /** Times of the connections that opened. */
+  readonly openings: number[] = [];
+  readonly #clock: FakeClock;
+  readonly #isBlackHole: boolean;
+
+  constructor(clock: FakeClock, isBlackHole: boolean) {
+    this.#clock = clock;
+    this.#isBlackHole = isBlackHole;
+  }
+
+  readonly dial: Dial = (_url, events) => {
+    let isOver = false;
+    const cancel = this.isOver
+      ? this.#clock.after(20, () => {
+        this.openings.push(this.#clock.now());
+        events.opened();
+      })
+      : this.#clock.after(this.#isBlackHole ? 10_000 : 1, () => end(1006));
+    const end = (code: number): void => {
+      if (isOver) return;
+      isOver = true;
+      cancel();
+      events.closed(code, "");
+    };
+    return { send() {}, close: (code = 1000) => end(code) };
+  };
+}
+
+for (const [isBlackHole, name] of [[false, "are refused"], [true, "are not answered"]] as const) {
+  Deno.test(`1,000 workers whose dials ${name} return within 2 s, not at the same moment`, async () => {
+    const clock = new FakeClock();
+    const outage = new Outage(clock, isBlackHole);
+    const events = { opened() {}, text() {}, lost() {}, failed() {}, state() {} };
+    const seed = new Random(13);
+    const random = () => seed.below(1_000_000) / 1_000_000;
+    const workers = Array.from({ length: 1_000 }, () => {
+      const setup = { url: "ws://127.0.0.1:1/", dial: outage.dial, dialOptions: {}, reconnect: {} };
+      return new ReconnectingConnection({ ...setup, clock, random }, events);
+    });
+    for (const worker of workers) worker.start();
+
+    clock.tick(60_000);
+    outage.isOver = true;
+    const back = clock.now();
+    clock.tick(2_000);
+
+    assert.equal(workers.filter(isOpen).length, workers.length);
+    const tenths = Array.from({ length: 20 }, () => 0);
+    for (const at of outage.openings) tenths[Math.floor((at - back) / 100)]!++;
+    assert.ok(Math.max(...tenths) < 150, `openings in each 100 ms: ${tenths}`);
+    await Promise.all(workers.map((worker) => worker.stop("disconnected")));
+  });
+}
 
 for (const code of [1000, 1001, 1002, 1005, 1006, 1008, 1009, 1011, 1012, 3000, 4999]) {
   Deno.test(`ReconnectingConnection reconnects after close code ${code}`, () => {
@@ -174,6 +319,25 @@ Deno.test("ReconnectingConnection uses a transport that opens before dial() has 
 
   assert.equal(connection.state, "connected");
   assert.deepEqual(sent, ["hello"]);
+});
+
+Deno.test("a connection is full while over 64 MiB are unsent, and is closed beyond 192 MiB", () => {
+  const { clock, fake, connection, opened, log } = setup();
+  connection.start();
+  fake.transport.open();
+  const [current] = opened;
+  const message = "x".repeat(1024 * 1024);
+
+  fake.transport.queuedBytes = 64 * 1024 * 1024 + 1;
+  current!.send(message);
+  assert.ok(current!.isFull);
+  fake.transport.queuedBytes = 0;
+  clock.tick(100);
+  assert.ok(!current!.isFull);
+
+  fake.transport.queuedBytes = 192 * 1024 * 1024 + 1;
+  current!.send(message);
+  assert.deepEqual(log.slice(-2), ["reconnecting", "failed the engine does not read 1000"]);
 });
 
 Deno.test("ReconnectingConnection ignores empty frames and reads binary ones as text", () => {

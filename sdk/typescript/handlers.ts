@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { toJson } from "./arguments.ts";
+import { checkSize, toJson } from "./arguments.ts";
 import { writeResult } from "./call_frames.ts";
 import type { Connection } from "./connection.ts";
 import type { CallContext, Handler } from "./options.ts";
@@ -15,6 +15,7 @@ import type { CallScopes } from "./trace_context.ts";
 import { TurnoverMap } from "./turnover_map.ts";
 import { encodeMessage } from "./wire/codec.ts";
 import { describeThrown, EngineError } from "./wire/errors.ts";
+import { isTooDeep } from "./wire/json_depth.ts";
 import type { CancelInvocation, ErrorBody, InvokeFunction, Json } from "./wire/protocol.ts";
 
 /** What {@linkcode Handlers} work with. */
@@ -99,8 +100,14 @@ export class Handlers {
 
   #answer(call: RunningCall, result: unknown): void {
     if (call.isAborted || call.invocation_id === undefined) return;
-    const text = toJson(`The result of ${call.function_id}`, result);
-    call.connection.send(writeResult(call.message, text));
+    const what = `The result of ${call.function_id}`;
+    const frame = writeResult(call.message, toJson(what, result));
+    checkSize(what, frame);
+    if (call.connection.isFull) {
+      const message = `${what} is dropped: the engine does not read`;
+      throw new EngineError("overloaded", message, { retryable: false });
+    }
+    call.connection.send(frame);
   }
 
   #fail(call: RunningCall, error: ErrorBody, thrown: unknown): void {
@@ -119,16 +126,22 @@ function isThenable(result: unknown): boolean {
   return typeof (result as { then?: unknown } | null | undefined)?.then === "function";
 }
 
+/** Longest message of an error whose frame would be too large, in characters. */
+const MESSAGE_CHARS_MAX = 10_000;
+
 /** The frame of a failed call. */
 export function encodeFailure(message: InvokeFunction, error: ErrorBody): string {
   const head = resultHead(message);
   try {
-    return encodeMessage({ ...head, error });
+    const frame = encodeMessage({ ...head, error });
+    checkSize("An error", frame);
+    if (!isTooDeep(frame)) return frame;
   } catch {
-    // The details cannot be encoded: the caller still gets code and message.
-    const { details: _details, ...rest } = error;
-    return encodeMessage({ ...head, error: rest });
+    // The details cannot be encoded or are too large: the caller still gets code and message.
   }
+  const { details: _details, stacktrace: _stacktrace, ...rest } = error;
+  const short = { ...rest, message: rest.message.slice(0, MESSAGE_CHARS_MAX) };
+  return encodeMessage({ ...head, error: short });
 }
 
 function resultHead(message: InvokeFunction) {
@@ -204,10 +217,11 @@ class RunningCall implements CallContext {
   progress(data: Json): void {
     const { invocation_id, connection } = this;
     if (this.isOver || this.isAborted || !this.#forwardsProgress || !invocation_id) return;
-    const text = toJson(`Progress of ${this.function_id}`, data) ?? "null";
-    connection.send(
-      `{"type":"invocationprogress","invocation_id":${JSON.stringify(invocation_id)},` +
-        `"data":${text}}`,
-    );
+    const what = `Progress of ${this.function_id}`;
+    const text = toJson(what, data) ?? "null";
+    const frame = `{"type":"invocationprogress","invocation_id":${JSON.stringify(invocation_id)},` +
+      `"data":${text}}`;
+    checkSize(what, frame);
+    if (!connection.isFull) connection.send(frame);
   }
 }

@@ -11,7 +11,11 @@ function setup(functions: Record<string, Handler> = {}) {
   const scopes = new CallScopes();
   const reports: EngineError[] = [];
   const sent: Record<string, Json>[] = [];
-  const connection = { isOpen: true, send: (text: string) => sent.push(JSON.parse(text)) };
+  const connection = {
+    isOpen: true,
+    isFull: false,
+    send: (text: string) => sent.push(JSON.parse(text)),
+  };
   const handlers = new Handlers({
     clock,
     scopes,
@@ -49,6 +53,51 @@ Deno.test("Handlers.run() passes null for absent data and sends no result for un
 
   assert.deepEqual(payloads, [null]);
   assert.deepEqual(sent, [RESULT]);
+});
+
+/** An array in arrays, `depth` levels in all. */
+function nested(depth: number): Json {
+  return depth === 1 ? [] : [nested(depth - 1)];
+}
+
+for (
+  const [what, result] of [
+    ["takes over 64 MiB", "é".repeat(32 * 1024 * 1024)],
+    ["is nested more deeply than 128 levels", nested(129)],
+  ] as const
+) {
+  Deno.test(`a result that ${what} fails its call alone`, async () => {
+    const { call, sent } = setup({ "a::b": (payload) => payload === 1 ? result : "short" });
+
+    await call({ data: 1 });
+    await call({ data: 2, invocation_id: "2" });
+
+    const [failed, next] = sent;
+    const { code, message } = failed!.error as Record<string, string>;
+    assert.equal(code, "serialization_error");
+    assert.match(message!, /^The result of a::b (takes 67\d+ bytes|is nested more deeply)/);
+    assert.deepEqual(next, { ...RESULT, invocation_id: "2", result: "short" });
+  });
+}
+
+Deno.test("a result fails with overloaded, not retryable, while the engine does not read", async () => {
+  const { call, connection, sent } = setup({ "a::b": () => 1 });
+  connection.isFull = true;
+
+  await call();
+
+  const { code, retryable } = sent[0]!.error as Record<string, Json>;
+  assert.deepEqual([code, retryable], ["overloaded", undefined]);
+});
+
+Deno.test("encodeFailure() leaves out details that are too deep or too large", () => {
+  const message = { type: "invokefunction", invocation_id: "1", function_id: "a::b" } as const;
+  const short = { code: "broken", message: "It broke" };
+
+  for (const value of [nested(127), "x".repeat(64 * 1024 * 1024)]) {
+    const frame = encodeFailure(message, { ...short, details: { value } });
+    assert.deepEqual(JSON.parse(frame).error, short);
+  }
 });
 
 Deno.test("Handlers.run() sends null as a result", async () => {

@@ -13,6 +13,7 @@ import { attempt } from "./platform.ts";
 import type { ProvidedTriggers } from "./provided_triggers.ts";
 import { decodeEngineMessage, encodeMessage } from "./wire/codec.ts";
 import { EngineError, errorBody } from "./wire/errors.ts";
+import { isTooDeep, JSON_DEPTH_MAX } from "./wire/json_depth.ts";
 import type {
   EngineMessage,
   RegistrationRejected,
@@ -42,8 +43,17 @@ const CANONICAL_START = new RegExp(
     String.raw`(?:,"function_id":"([^"\\]*)")?`,
 );
 
+/** Deepest nesting of a frame: a payload or a result of the depth that is allowed. */
+const FRAME_DEPTH_MAX = JSON_DEPTH_MAX + 1;
+
 /** Handles a message of `connection`. Never throws. */
 export function receive(text: string, connection: Connection, setup: InboundSetup): void {
+  if (isTooDeep(text, FRAME_DEPTH_MAX)) {
+    const message = `it is nested more deeply than ${JSON_DEPTH_MAX} levels`;
+    const error = new EngineError("bad_message", message);
+    setup.report(failUnreadable(text, error, connection, setup));
+    return;
+  }
   if (setup.calls.settleFrame(text)) return;
   let message: EngineMessage;
   try {
@@ -112,7 +122,8 @@ function readEnvelope(
 } {
   const [, type, invocation_id, function_id] = CANONICAL_START.exec(text) ?? [];
   if (type) return { type, invocation_id, function_id };
-  const parsed = attempt(() => JSON.parse(text));
+  // JSON that is too deep takes long to parse.
+  const parsed = isTooDeep(text, FRAME_DEPTH_MAX) ? undefined : attempt(() => JSON.parse(text));
   const own = (name: string): string | undefined => {
     return typeof parsed?.[name] === "string" ? parsed[name] : undefined;
   };

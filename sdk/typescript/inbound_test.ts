@@ -38,6 +38,34 @@ Deno.test("a call whose payload is not JSON fails with bad_message", async () =>
   await worker.shutdown();
 });
 
+const BRACKETS = 20 * 1024 * 1024;
+
+for (const [name, json] of [["unfinished", "["], ["deep", '{"a":']] as const) {
+  Deno.test(`20 MiB of ${name} JSON fail one call with bad_message, before they are parsed`, async () => {
+    const { errors, transport, worker } = setup();
+    worker.registerFunction("a::b", () => "fine");
+    const bomb = json.repeat(BRACKETS / json.length);
+    const ids = '"invocation_id":"7","function_id":"a::b"';
+    const call = worker.trigger({ function_id: "c::d" });
+    const id = transport.messages.at(-1)!.invocation_id;
+    transport.take();
+
+    transport.deliverText(`{"type":"invokefunction",${ids},"data":${bomb}`);
+    transport.deliverText(`{"data":${bomb}`);
+    transport.deliverText(
+      `{"type":"invocationresult","invocation_id":"${id}","function_id":"c::d","result":${bomb}`,
+    );
+    transport.deliverText(`{"type":"invokefunction",${ids}}`);
+
+    await assert.rejects(call, { code: "bad_message" });
+    const [failed, next] = transport.messages;
+    assert.equal(codeOf(failed), "bad_message");
+    assert.equal(next!.result, "fine");
+    assert.equal(errors.length, 3);
+    await worker.shutdown();
+  });
+}
+
 Deno.test("a call with an invalid field fails with bad_message, in any key order", async () => {
   const { transport, worker } = setup();
 

@@ -13,9 +13,10 @@ import type { Dial } from "./wire/transport.ts";
 /**
  * State of the connection to the engine.
  *
- * A worker starts as `connecting`. After it lost a connection, or failed to connect, it is
- * `reconnecting`. Two states are final: `disconnected` after `shutdown()`, and `failed` when the
- * attempts of `reconnect.maxAttempts` are used up or the engine rejected the worker.
+ * A worker starts as `connecting`. After it lost a connection, failed to connect, or got no answer
+ * by the time of the next attempt, it is `reconnecting`. Two states are final: `disconnected` after
+ * `shutdown()`, and `failed` when the attempts of `reconnect.maxAttempts` are used up or the engine
+ * rejected the worker.
  */
 export type ConnectionState =
   | "connecting"
@@ -24,11 +25,19 @@ export type ConnectionState =
   | "disconnected"
   | "failed";
 
-/** How a worker reconnects. Each delay varies by up to 30 % in both directions. */
+/**
+ * How a worker reconnects. Each delay varies by up to 30 % in both directions, so that many workers
+ * do not return at the same moment. A dial that is not answered does not postpone the next one.
+ */
 export interface ReconnectOptions {
   /** First delay, in milliseconds; each further one is twice as long. @default {1000} */
   readonly firstMs?: number | undefined;
-  /** Longest delay, in milliseconds. @default {30000} */
+  /**
+   * Longest delay, its variation included, in milliseconds. With the default, a worker is connected
+   * at most two seconds after the engine has returned.
+   *
+   * @default {1800}
+   */
   readonly maxMs?: number | undefined;
   /** Number of failed attempts in a row after which the state is `failed`. @default {Infinity} */
   readonly maxAttempts?: number | undefined;
@@ -64,6 +73,15 @@ export interface WorkerOptions {
   readonly timeoutMs?: number | undefined;
   /** How to reconnect. */
   readonly reconnect?: ReconnectOptions | undefined;
+  /**
+   * What a call does while there is no connection. `wait`: it is sent with the next connection, if
+   * its timeout has not passed; at most 10,000 calls of 64 MiB wait, further ones fail with
+   * `overloaded`. `fail`: it fails at once with `engine_unreachable`, which is retryable; calls
+   * made while the worker connects for the first time wait for the outcome of the first attempt.
+   *
+   * @default {"wait"}
+   */
+  readonly whenDisconnected?: "wait" | "fail" | undefined;
   /**
    * Receives errors outside of calls: the engine cannot be reached (`engine_unreachable`), a
    * registration was rejected, a frame is invalid, a handler of a call without result failed.

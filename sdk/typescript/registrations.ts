@@ -7,8 +7,11 @@
  *
  * @module
  */
+import { checkSize } from "./arguments.ts";
 import type { Handler, Registration, TriggerHandlers } from "./options.ts";
 import { encodeMessage } from "./wire/codec.ts";
+import { EngineError } from "./wire/errors.ts";
+import { isTooDeep, JSON_DEPTH_MAX } from "./wire/json_depth.ts";
 import {
   DEFAULT_NAMESPACE,
   type RegisterFunction,
@@ -16,6 +19,9 @@ import {
   type RegisterTriggerType,
   type WorkerMessage,
 } from "./wire/protocol.ts";
+
+/** Largest registration that an engine accepts, as a frame. */
+const REGISTRATION_BYTES_MAX = 256 * 1024;
 
 /** A function: its frame and its handler. */
 interface RegisteredFunction {
@@ -51,7 +57,7 @@ export class Registrations {
       id,
       ...namespace && { namespace },
     };
-    const entry = { text: encodeMessage(message), handler };
+    const entry = { text: encodeRegistration(message), handler };
     return this.#add(this.#functions, id, keyOf(namespace, id), entry, removal);
   }
 
@@ -63,7 +69,7 @@ export class Registrations {
       id,
       ...namespace && { namespace },
     };
-    const entry = { text: encodeMessage(message), handlers };
+    const entry = { text: encodeRegistration(message), handlers };
     return this.#add(this.#types, id, keyOf(namespace, id), entry, removal, () => {
       this.#typeRemoved(handlers);
     });
@@ -72,7 +78,7 @@ export class Registrations {
   /** Registers a trigger. @throws {EngineError} `serialization_error` */
   addTrigger(message: RegisterTrigger): Registration {
     const { id, trigger_type } = message;
-    const text = encodeMessage(message); // Throws before the trigger is kept.
+    const text = encodeRegistration(message); // Throws before the trigger is kept.
     this.#triggers.set(id, text);
     this.#send(text);
     const unregister = (): void => {
@@ -117,6 +123,18 @@ export class Registrations {
     };
     return { id, unregister };
   }
+}
+
+/** The frame of a registration, which an engine would otherwise refuse on each connection. */
+function encodeRegistration(
+  message: RegisterFunction | RegisterTrigger | RegisterTriggerType,
+): string {
+  const text = encodeMessage(message);
+  const what = `The registration of ${message.id}`;
+  checkSize(what, text, REGISTRATION_BYTES_MAX);
+  if (!isTooDeep(text)) return text;
+  const reason = `is nested more deeply than ${JSON_DEPTH_MAX} levels`;
+  throw new EngineError("serialization_error", `${what} ${reason}`);
 }
 
 /** For the default namespace the id itself, so that most calls create no string. */

@@ -42,6 +42,8 @@ const QUEUE_CHARS_MAX = 1024 * 1024;
 const FRAME_CHARS_MAX = 256 * 1024;
 /** Bytes that were sent but have not left the process, above which no more are sent. */
 const AHEAD_BYTES_MAX = 1024 * 1024;
+/** Longest delay before telemetry reconnects: it can wait, so the engine has less to do. */
+const RECONNECT_MAX_MS = 30_000;
 /** Spans of handlers that a worker records per second. */
 const SPANS_PER_SECOND = 100;
 /** When gauges are first sent, so that an open page shows them soon. */
@@ -132,7 +134,7 @@ export class Telemetry implements LogSink {
       dial,
       dialOptions: { headers },
       clock,
-      reconnect: {},
+      reconnect: { maxMs: RECONNECT_MAX_MS },
       random: Math.random,
     }, {
       opened: (connection) => this.#flush(connection),

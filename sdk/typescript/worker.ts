@@ -14,6 +14,7 @@ import {
   checkNamespace,
   checkReconnect,
   checkTimeout,
+  checkWhenDisconnected,
   readUrl,
   withoutSecrets,
 } from "./arguments.ts";
@@ -109,8 +110,9 @@ export class Worker implements AsyncDisposable {
   #lastFailure: string | undefined;
 
   private constructor(url: string, options: WorkerOptions) {
-    const { clock = platformClock, timeoutMs = CALL_TIMEOUT_MS } = options;
+    const { clock = platformClock, timeoutMs = CALL_TIMEOUT_MS, whenDisconnected } = options;
     checkTimeout("timeoutMs", timeoutMs);
+    checkWhenDisconnected(whenDisconnected);
     checkReconnect(options.reconnect ?? {});
     if (options.onError) checkCallable("onError", options.onError);
     this.#url = url;
@@ -122,7 +124,10 @@ export class Worker implements AsyncDisposable {
     this.#listeners = new ConnectionListeners(report);
     this.#telemetry = createTelemetry(url, options, this.#announcement);
     const connection = (): Connection | undefined => this.#connection.current;
-    this.#calls = new OutboundCalls({ clock, scopes, timeoutMs, connection, report });
+    const failsNow = (): boolean => {
+      return whenDisconnected === "fail" && this.#connection.state !== "connecting";
+    };
+    this.#calls = new OutboundCalls({ clock, scopes, timeoutMs, connection, failsNow, report });
     const find = (namespace: string | undefined, id: string) =>
       this.#registrations.handler(namespace, id);
     const observe = (call: InvokeFunction, now: number) => this.#telemetry?.startSpan(call, now);
@@ -153,9 +158,12 @@ export class Worker implements AsyncDisposable {
     }, {
       opened: (opened) => this.#opened(opened),
       text: (message, from) => receive(message, from, this.#inbound),
-      lost: () => this.#lost(),
+      lost: (reason) => this.#lost(reason),
       failed: (reason, retryMs) => this.#failed(reason, retryMs),
-      state: (state) => this.#listeners.notify(state),
+      state: (state) => {
+        if (failsNow() && state === "reconnecting") this.#calls.failQueued();
+        this.#listeners.notify(state);
+      },
     });
   }
 
@@ -314,16 +322,18 @@ export class Worker implements AsyncDisposable {
   /**
    * Calls a function of any worker and resolves with its result, `undefined` if it has none.
    *
-   * While there is no connection, the call is queued until its timeout; the queue holds 64 MiB.
+   * While there is no connection, the call is queued until its timeout or fails at once, as
+   * `whenDisconnected` says; the queue holds 10,000 calls and 64 MiB.
    *
    * @throws {InvocationError} With the code that the handler threw, or one of these:
    * `function_not_found`; `invalid_payload`, if the payload does not match `request_format`;
    * `invocation_failed`, for a thrown error without a code; `TIMEOUT` and `timeout` (see
    * `isTimeout`); `cancelled`, by `signal`; `invocation_stopped`, if the worker or the connection
    * was lost and the function may have run; `overloaded`, if a limit is reached and nothing has
-   * run; `engine_unreachable`, after the last attempt to connect; `SHUTDOWN`, after `shutdown()`.
+   * run; `engine_unreachable`, without a connection if `whenDisconnected` is `fail`, and after the
+   * last attempt to connect; `SHUTDOWN`, after `shutdown()`.
    * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for a payload that JSON cannot
-   * represent.
+   * represent, that is nested more deeply than 128 levels, or that takes over 64 MiB.
    *
    * @example
    * ```ts
@@ -392,8 +402,8 @@ export class Worker implements AsyncDisposable {
     this.#inbound.handlers.engineForwardsProgress = message.capabilities.includes("progress");
   }
 
-  #lost(): void {
-    this.#calls.connectionLost();
+  #lost(reason: string): void {
+    this.#calls.connectionLost(reason);
     this.#inbound.handlers.abortAll("The connection to the engine is lost");
     this.#inbound.triggers.unregisterAll();
   }

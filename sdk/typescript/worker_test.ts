@@ -128,6 +128,52 @@ Deno.test("calls that were sent fail when the connection is lost; queued ones ar
   await worker.shutdown();
 });
 
+Deno.test("a worker with whenDisconnected fail waits for its first attempt to connect only", async () => {
+  const unreachable = { code: "engine_unreachable", retryable: true };
+  const { clock, fake, worker } = setup({ whenDisconnected: "fail" });
+  const first = worker.trigger({ function_id: "a::first" });
+  fake.transport.drop();
+  await assert.rejects(first, unreachable);
+  await assert.rejects(worker.trigger({ function_id: "a::second" }), unreachable);
+
+  clock.tick(1_500);
+  fake.transport.open("w-1");
+  const sent = worker.trigger({ function_id: "a::sent" });
+  fake.transport.drop(1001, "the engine is going down");
+  await assert.rejects(sent, {
+    code: "invocation_stopped",
+    details: { reason: "the engine is going down" },
+  });
+  await assert.rejects(worker.trigger({ function_id: "a::late" }), unreachable);
+  await worker.shutdown();
+});
+
+Deno.test("a worker with whenDisconnected fail sends the calls of its first attempt", async () => {
+  const { fake, worker } = setup({ whenDisconnected: "fail" });
+  const call = worker.trigger({ function_id: "a::b" });
+
+  fake.transport.open("w-1");
+
+  const { invocation_id } = fake.transport.messages.at(-1)!;
+  const ids = { invocation_id: invocation_id as string, function_id: "a::b" };
+  fake.transport.deliver({ type: "invocationresult", ...ids, result: 7 });
+  assert.equal(await call, 7);
+  await worker.shutdown();
+});
+
+Deno.test("a worker rejects another whenDisconnected, and a registration over 256 KiB", async () => {
+  const other = { whenDisconnected: "queue" as never };
+  assert.throws(() => setup(other), { code: "INVALID_ARGUMENTS", message: /"wait" or "fail"/ });
+  const { worker } = setup();
+  const metadata = { text: "x".repeat(256 * 1024) };
+
+  assert.throws(() => worker.registerFunction("a::b", () => 1, { metadata }), {
+    code: "serialization_error",
+    message: /The registration of a::b takes \d+ bytes; at most 262144 are allowed/,
+  });
+  await worker.shutdown();
+});
+
 Deno.test("a result is never sent on another connection than that of its call", async () => {
   const { reconnect, fake, worker } = setup();
   const gate = Promise.withResolvers<void>();

@@ -42,6 +42,11 @@ type SocketClass = new (
   options: Record<string, unknown>,
 ) => Socket;
 
+/**
+ * Largest message that is received, four times what an engine sends by default: a longer one closes
+ * the connection. Beyond 512 MiB the platform cannot hold it as a string.
+ */
+const INBOUND_BYTES_MAX = 256 * 1024 * 1024;
 /** Header that offers and selects subprotocols. */
 const PROTOCOL_HEADER = "sec-websocket-protocol";
 
@@ -134,8 +139,7 @@ class WsTransport implements Transport {
     const module = await import("ws");
     if (this.#isClosing) return this.#end(1006, "closed before it was open");
     const WebSocket = module.default as unknown as SocketClass;
-    // The engine limits what it sends; a limit here could only be too small.
-    const options = { headers, perMessageDeflate: false, maxPayload: 0 };
+    const options = { headers, perMessageDeflate: false, maxPayload: INBOUND_BYTES_MAX };
     const socket = new WebSocket(url, batch ? [BATCH_PROTOCOL] : [], options);
     this.#socket = socket;
     socket.on("upgrade", (response) => this.#upgraded(response, batch));

@@ -16,6 +16,7 @@ const echo: Accept = (connection) => ({
   textBytes: (memory, start, end) => connection.forward(NOTHING, 0, memory, start, end),
   binary: (bytes) => connection.sendBinary(bytes),
   drained() {},
+  suspected() {},
   closed() {},
 });
 

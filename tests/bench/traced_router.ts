@@ -43,6 +43,7 @@ const deaf: ConnectionEvents = {
   textBytes() {},
   binary() {},
   drained() {},
+  suspected() {},
   closed() {},
 };
 const gate = makeGate({

@@ -248,7 +248,9 @@ proveOnWire("whose result counts", {
       const { error } = await caller.receive();
       times.push(performance.now() - died);
 
-      assert.deepEqual(error, STOPPED);
+      const { details, ...rest } = error as typeof STOPPED & { details: unknown };
+      assert.deepEqual(rest, STOPPED);
+      assert.deepEqual(details, { reason: "connection lost" });
       assert.equal((await caller.failure(`dies::f${i}`)).code, "function_not_found");
     }
 

@@ -264,6 +264,7 @@ proveOnWire("lists of workers", {
       runtime: "go",
       os: "linux (x64)",
       status: "connected",
+      suspect: false,
       function_count: 1,
       active_invocations: 0,
       isolation: null,

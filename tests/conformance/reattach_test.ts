@@ -31,7 +31,8 @@ proveOnWire("reattach and close", {
 
     for (const _ of again) assert.equal((await client.receive()).type, "invokefunction");
     await client.receivesNothing();
-    const stopped = { code: "invocation_stopped", message: "Invocation stopped" };
+    const details = { reason: "the worker reattached on another connection" };
+    const stopped = { code: "invocation_stopped", message: "Invocation stopped", details };
     assert.deepEqual((await caller.receive()).error, stopped);
     assert.equal((await old.closeFrame()).code, 1000);
     await client.answer(running, { result: "late" });
@@ -109,13 +110,20 @@ proveOnWire("reattach and close", {
     }
   },
 
-  "an engine that stops closes its connections with 1001": async ({ open, engine }) => {
-    const client = await open();
+  "an engine that stops ends calls with an error, then connections with 1001": async (wire) => {
+    const [worker, caller] = [await wire.open(), await wire.open()];
+    await worker.offer("slow::f");
+    await caller.send(callOf("1", "slow::f"));
+    await worker.receive();
 
-    const stopped = engine.stop({ drain: false });
+    const stopped = wire.engine.stop({ drain: false });
 
-    assert.equal((await client.closeFrame()).code, 1001);
-    client.destroy();
+    const details = { reason: "the engine is going down" };
+    const error = { code: "invocation_stopped", message: "Invocation stopped", details };
+    assert.deepEqual((await caller.receive() as { error?: unknown }).error, error);
+    assert.equal((await caller.closeFrame()).code, 1001);
+    worker.destroy();
+    caller.destroy();
     await stopped;
   },
 });
@@ -123,10 +131,12 @@ proveOnWire("reattach and close", {
 proveOnWire("message size", {
   "a message above `max_message_bytes` closes the connection with 1009": async ({ open }) => {
     const [client, other] = [await open(), await open()];
-    const most = `{"type":"ping","x":"${"x".repeat(1_000_000 - 22)}"}`;
+    const call = `{"type":"invokefunction","invocation_id":"1","function_id":"no::one","data":"`;
+    const most = `${call}${"x".repeat(1_000_000 - call.length - 2)}"}`;
 
     await client.send(most);
-    assert.deepEqual([most.length, await client.receive()], [1_000_000, { type: "pong" }]);
+    const { error } = await client.receive() as { error?: { code: string } };
+    assert.deepEqual([most.length, error?.code], [1_000_000, "function_not_found"]);
     await client.send(`${most} `);
 
     assert.equal((await client.closeFrame()).code, 1009);

@@ -184,7 +184,7 @@ Deno.test({
       await row(page, "/absent").click();
       await pressSend(page);
 
-      await answer(page).getByText("503").waitFor();
+      await answer(page).getByText("503", { exact: true }).waitFor();
       await answer(page).getByText("function_not_found").waitFor();
     });
 

@@ -5,6 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { DRAINED_BYTES, SEND_AHEAD_BYTES } from "../../engine/ports/connection.ts";
+import { createMemoryBudget } from "../../engine/platform/memory_budget.ts";
 import { bytes, type Claim, Port } from "./connection_setup.ts";
 import { OP, type RawWsClient } from "../fakes/raw_ws_client.ts";
 import { until } from "../fakes/until.ts";
@@ -123,9 +124,10 @@ export const BOUND_CLAIMS: readonly Claim[] = [
     },
   },
   {
-    name: "a peer that stops reading is cut at the bound, and its queue is released",
+    name: "a peer that stops reading is cut when memory is used up, and its queue is released",
     async run(carrier) {
-      await using port = new Port(carrier, { maxQueuedBytes: 16 * MIB });
+      const memory = createMemoryBudget(16 * MIB);
+      await using port = new Port(carrier, { memory });
       const { client, recorded } = await port.open();
       const { client: healthy, recorded: other } = await port.open();
       const before = Deno.memoryUsage().rss;
@@ -139,7 +141,7 @@ export const BOUND_CLAIMS: readonly Claim[] = [
       const { code, reason } = await recorded.end();
 
       assert.equal(code, 1008);
-      assert.match(reason, /^peer has stopped reading: \d+ bytes unsent$/);
+      assert.match(reason, /^peer reads too slowly, and engine.memory_mb is used up: \d+ bytes/);
       assert.deepEqual(port.cuts, [reason]);
       assert.ok(peak <= 17 * MIB, `${peak} bytes queued`);
       assert.ok(Deno.memoryUsage().rss - before < 150 * MIB);
@@ -147,6 +149,58 @@ export const BOUND_CLAIMS: readonly Claim[] = [
       other.connection.send("unharmed");
       assert.equal(await healthy.nextText(), "unharmed");
       assert.equal((await closeFrameOf(client))?.code, 1008);
+    },
+  },
+  {
+    name: "a peer that stops reading is cut after 5 s when more than its bound is unsent",
+    async run(carrier) {
+      await using port = new Port(carrier, { maxQueuedBytes: 8 * MIB, silenceMs: 1_500 });
+      const { client, recorded } = await port.open();
+
+      for (let i = 0; i < 32; i++) recorded.connection.send(i + "x".repeat(MIB));
+      while (recorded.closings.length === 0) {
+        await client.frame(OP.pong).catch(() => {}); // Neither silent nor reading.
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      const { code, reason } = await recorded.end();
+
+      assert.equal(code, 1008);
+      assert.match(reason, /^peer has (stopped reading|read nothing): \d+ bytes unsent$/);
+    },
+  },
+  {
+    name: "a peer that reads gets more than the bound of unsent bytes: progress counts",
+    async run(carrier) {
+      await using port = new Port(carrier, { maxQueuedBytes: 4 * MIB });
+      const { client, recorded } = await port.open();
+
+      for (let i = 0; i < 8; i++) recorded.connection.send(i + "x".repeat(5 * MIB));
+      for (let i = 0; i < 8; i++) {
+        const { payload } = (await client.next())!;
+        assert.deepEqual([payload[0], payload.length], [48 + i, 5 * MIB + 1]);
+      }
+
+      assert.deepEqual(recorded.closings, []);
+    },
+  },
+  {
+    name: "what connections hold of the memory budget is returned with them",
+    async run(carrier) {
+      const memory = createMemoryBudget(256 * MIB);
+      {
+        await using port = new Port(carrier, { memory });
+        const { client, recorded } = await port.open();
+        const { client: other, recorded: unread } = await port.open();
+
+        for (let i = 0; i < 32; i++) unread.connection.send(i + "x".repeat(MIB));
+        await client.frame(OP.text, bytes("x".repeat(3 * MIB)), { fin: false });
+        await until(() => memory.usedBytes > 3 * MIB, "buffers are taken from the budget");
+        recorded.connection.close(1000, "");
+        other.destroy();
+        client.destroy();
+      }
+
+      assert.equal(memory.usedBytes, 0);
     },
   },
   {

@@ -198,7 +198,14 @@ export const MESSAGE_CLAIMS: readonly Claim[] = [
         seen.push(`${path} ${query.get("a")} ${headers.get("x-launch")} ${address}`);
         return (connection) => {
           ids.add(connection.id);
-          return { text() {}, textBytes() {}, binary() {}, drained() {}, closed() {} };
+          return {
+            text() {},
+            textBytes() {},
+            binary() {},
+            drained() {},
+            suspected() {},
+            closed() {},
+          };
         };
       });
       const shape = { path: "/otel?a=b%20c", headers: { "X-Launch": "7" } };

@@ -39,6 +39,8 @@ export class RecordedConnection implements ConnectionEvents {
   readonly binaries: Uint8Array[] = [];
   readonly closings: { code: number; reason: string }[] = [];
   drains = 0;
+  /** Each report of `suspected`. */
+  readonly suspicions: boolean[] = [];
   /** Called with each text message. */
   onText: ((message: string) => void) | undefined;
   /** Called with each binary message; its bytes are valid until it returns. */
@@ -62,6 +64,10 @@ export class RecordedConnection implements ConnectionEvents {
   binary(bytes: Uint8Array): void {
     this.binaries.push(bytes.slice());
     this.onBinary?.(bytes);
+  }
+
+  suspected(isSuspect: boolean): void {
+    this.suspicions.push(isSuspect);
   }
 
   drained(): void {

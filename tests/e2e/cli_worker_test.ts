@@ -219,3 +219,24 @@ Deno.test("only the command line of the engine's user changes workers", async (t
   const { stdout } = await engine.command("worker", "status", "greeter", "--json");
   assert.equal(JSON.parse(stdout).state, "ready");
 });
+
+Deno.test("a plain process gets a part of the engine's environment, and its own", async () => {
+  Deno.env.set("E2E_SECRET", "of the engine");
+  Deno.env.set("PIP_INDEX_URL", "https://packages.example/simple");
+  await using engine = await setup("greeter");
+  Deno.env.delete("E2E_SECRET");
+  Deno.env.delete("PIP_INDEX_URL");
+  const path = "workers/greeter/engine.worker.yaml";
+  const manifest = await Deno.readTextFile(`${engine.directory}/${path}`);
+  await engine.write(path, `${manifest}env:\n  OWN: mine\n`);
+  const added = await add(engine, "./workers/greeter");
+  assert.equal(added.code, 0, added.stderr);
+
+  const { stdout } = await engine.command("worker", "exec", "greeter", "--", "env");
+
+  const names = stdout.split("\n").map((line) => line.split("=")[0]!);
+  assert.ok(!names.includes("E2E_SECRET"), stdout);
+  for (const name of ["PATH", "HOME", "OWN", "PIP_INDEX_URL", "ENGINE_URL", "ENGINE_LAUNCH_ID"]) {
+    assert.ok(names.includes(name), `${name} of ${stdout}`);
+  }
+});

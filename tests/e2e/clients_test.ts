@@ -86,6 +86,7 @@ class EchoPort implements AsyncDisposable {
         },
         binary: (bytes) => connection.sendBinary(bytes),
         drained() {},
+        suspected() {},
         closed: (code, reason) => void ends.push({ code, reason }),
       };
     });

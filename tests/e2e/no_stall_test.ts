@@ -121,6 +121,7 @@ function echoPort(): Port {
     textBytes: (memory, start, end) => connection.forward(memory, 0, memory, start, end),
     binary() {},
     drained() {},
+    suspected() {},
     closed() {},
   }));
 }

@@ -7,7 +7,9 @@ import assert from "node:assert/strict";
 import { CONTROL_HEADER, type ControlKey } from "../../engine/auth/control_key.ts";
 import type { Router } from "../../engine/core/router.ts";
 import { Pages } from "../../engine/transport/pages.ts";
+import { TickBudget } from "../../engine/transport/tick_budget.ts";
 import type { ConnectionEvents } from "../../engine/ports/connection.ts";
+import { UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
 import { systemClock } from "../../engine/platform/system_clock.ts";
 import { addressOf, openWorkerPort, reachable, workerUrl } from "../../engine/worker_port.ts";
 import { defaultConfig } from "../../engine/config/config.ts";
@@ -24,7 +26,7 @@ function setup(transport: "raw" | "deno-serve", auth_token?: string) {
   const router = {
     open: (_line: unknown, peer: unknown): ConnectionEvents => {
       peers.push(peer);
-      return { text() {}, textBytes() {}, binary() {}, drained() {}, closed() {} };
+      return { text() {}, textBytes() {}, binary() {}, drained() {}, suspected() {}, closed() {} };
     },
   } as unknown as Router;
   const token = auth_token === undefined ? {} : { authToken: auth_token };
@@ -37,6 +39,8 @@ function setup(transport: "raw" | "deno-serve", auth_token?: string) {
     log,
     router,
     telemetry: ({ kind, bytes }) => frames.push(kind + new TextDecoder().decode(bytes)),
+    memory: UNLIMITED_MEMORY,
+    ticks: new TickBudget(),
     pages,
     key: () => key,
   });

@@ -21,28 +21,36 @@ export class EngineProcess implements AsyncDisposable {
   readonly directory: string;
   readonly port: number;
   readonly #program: readonly string[];
+  readonly #descriptors: number | undefined;
   #child: Deno.ChildProcess | undefined;
   #output: Promise<void> = Promise.resolve();
   /** All that the engine wrote to standard error, over all its starts. */
   stderr = "";
 
-  private constructor(directory: string, port: number, program: readonly string[]) {
+  private constructor(
+    directory: string,
+    port: number,
+    program: readonly string[],
+    descriptors?: number,
+  ) {
     this.directory = directory;
     this.port = port;
     this.#program = program;
+    this.#descriptors = descriptors;
   }
 
   /**
    * Writes config.yaml with a free port, these workers and further lines below `engine:`, and
-   * starts an engine on it.
+   * starts an engine on it, which may open `descriptors` files at most.
    */
   static async start(
     workers = "",
     settings = "",
     program: readonly string[] = SOURCES,
+    descriptors?: number,
   ): Promise<EngineProcess> {
     const directory = await Deno.makeTempDir({ prefix: "engine-e2e-" });
-    const engine = new EngineProcess(directory, freePort(), program);
+    const engine = new EngineProcess(directory, freePort(), program, descriptors);
     await Deno.writeTextFile(
       `${directory}/config.yaml`,
       `engine:\n  port: ${engine.port}\n${settings}workers:\n  - name: engine-state\n${workers}`,
@@ -63,8 +71,18 @@ export class EngineProcess implements AsyncDisposable {
 
   /** Starts the engine, again if need be, and returns when it listens. */
   async start(): Promise<void> {
-    this.#child = new Deno.Command(Deno.execPath(), {
-      args: [...this.#program, "--config", `${this.directory}/config.yaml`],
+    const words = [...this.#program, "--config", `${this.directory}/config.yaml`];
+    const [command, args] = this.#descriptors === undefined
+      ? [Deno.execPath(), words]
+      : ["/bin/sh", [
+        "-c",
+        `ulimit -n ${this.#descriptors}; exec "$@"`,
+        "sh",
+        Deno.execPath(),
+        ...words,
+      ]];
+    this.#child = new Deno.Command(command, {
+      args,
       cwd: this.directory,
       stdin: "null",
       stdout: "null",
@@ -133,7 +151,7 @@ export function isAlive(pid: number): boolean {
 }
 
 /** A port below those that the system gives to connections, so that none of them takes it. */
-function freePort(): number {
+export function freePort(): number {
   for (;;) {
     const port = 10_000 + Math.floor(Math.random() * 20_000);
     try {

@@ -5,6 +5,7 @@
  * @module
  */
 import type { FunctionView, WorkerView } from "../../engine/ports/directory.ts";
+import { UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
 import type { ReplicaStatus, WorkerStatus } from "../../engine/ports/supervision.ts";
 import type { FunctionMeter, Meters, RouterLoad } from "../../engine/ports/telemetry.ts";
 import type { MetricPoint } from "../../workers/observability/metrics/otlp.ts";
@@ -61,6 +62,8 @@ export class FakeMetrics implements Disposable {
       workers: this.look,
       store: { stats },
       traces: { usage: { spans: 3, capacity: 10, bytes: 300, recorded: 5, overwritten: 2 } },
+      memory: { ...UNLIMITED_MEMORY, limitBytes: 1_000, used: (use) => use === "rings" ? 7 : 0 },
+      descriptors: () => ({ open: 12, limit: 1_024 }),
       version: "1.2.3",
       started_at_ms: this.clock.wall(),
       process: () => this.process,
@@ -96,6 +99,7 @@ export function workerView(id: string, more: Partial<WorkerView> = {}): WorkerVi
     isolation: null,
     launch_id: null,
     status: "connected",
+    suspect: false,
     announced: true,
     builtin: false,
     operator: false,
@@ -206,9 +210,9 @@ export class FakeMeters implements Meters {
     this.#end(meter, ms, 1, code);
   }
 
-  /** Removes the meter of a function. */
-  forget(function_id: string): void {
-    this.#meters.delete(`default ${function_id}`);
+  forget(namespace: string, function_id: string): void {
+    const key = `${namespace} ${function_id}`;
+    if (this.#meters.get(key)?.in_flight === 0) this.#meters.delete(key);
   }
 
   #end(meter: Growing, ms: number, times: number, code?: string): void {

@@ -17,6 +17,7 @@ import {
   type RouterSettings,
 } from "../../engine/core/router.ts";
 import type { CallObserver } from "../../engine/ports/call_observer.ts";
+import { type MemoryBudget, UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
 import type { EngineEvent } from "../../engine/ports/events.ts";
 import type { SchemaCheck, Schemas } from "../../engine/ports/schemas.ts";
 import type { CallSpan, TelemetryFrame, TraceSettings } from "../../engine/ports/telemetry.ts";
@@ -75,6 +76,7 @@ export interface FakeRouter {
 export function fakeRouter(
   settings: Partial<RouterSettings> = {},
   observe: (clock: FakeClock) => CallObserver = () => noopObserver,
+  memory: MemoryBudget = UNLIMITED_MEMORY,
 ): FakeRouter {
   const clock = new FakeClock();
   const events: EngineEvent[] = [];
@@ -88,6 +90,7 @@ export function fakeRouter(
     newId,
     report: (event) => events.push(event),
     observer: observe(clock),
+    memory,
     telemetry: ({ bytes, ...frame }) => telemetry.push({ ...frame, bytes: bytes.slice() }),
   });
   const open = (info: Partial<PeerInfo> = {}): FakeWorker => {
@@ -129,8 +132,8 @@ export function calling(
 }
 
 /** Announces a worker with its capabilities. */
-export function announce(worker: FakeWorker, capabilities = ALL): void {
-  const data = { name: "w", capabilities };
+export function announce(worker: FakeWorker, capabilities = ALL, name = "w"): void {
+  const data = { name, capabilities };
   worker.say({ type: "invokefunction", function_id: "engine::workers::register", data });
 }
 

@@ -320,6 +320,8 @@ export class FakeTraffic implements Traffic {
 /** A {@linkcode Directory} without a router. */
 export class FakeDirectory implements Directory {
   readonly #offers = new Map<string, readonly string[]>();
+  /** Ids of connections that do not answer. */
+  readonly suspects = new Set<string>();
 
   /** Sets the functions that a worker offers. */
   offer(workerId: string, ...functionIds: string[]): void {
@@ -350,6 +352,23 @@ export class FakeDirectory implements Directory {
 
   function(_namespace: string, function_id: string): FunctionView | undefined {
     return this.functions().find((view) => view.function_id === function_id);
+  }
+
+  functionsAfter(after: string): FunctionView[] {
+    return this.functions().filter(({ function_id }) => function_id > after)
+      .sort((a, b) => a.function_id < b.function_id ? -1 : 1);
+  }
+
+  functionsMark(): string {
+    return this.functions().map(({ function_id }) => function_id).sort().join();
+  }
+
+  isInternal(): boolean {
+    return false;
+  }
+
+  functionsOf(worker_id: string): FunctionView[] {
+    return this.functions().filter(({ worker_ids }) => worker_ids.includes(worker_id));
   }
 
   triggerTypes(): TriggerTypeView[] {
@@ -387,6 +406,7 @@ export class FakeDirectory implements Directory {
       isolation: null,
       launch_id: null,
       status: "connected",
+      suspect: this.suspects.has(id),
       announced: true,
       builtin: false,
       operator: false,

@@ -8,6 +8,7 @@
  */
 import type { Command } from "@commander-js/extra-typings";
 import type { CallOptions, EngineAddress } from "../../cli/connect.ts";
+import type { FoundEngine } from "../../cli/find_engine.ts";
 import { runCommandLine, runProgram } from "../../cli/program.ts";
 import type { Screen } from "../../cli/screen.ts";
 import type { Terminal } from "../../cli/terminal.ts";
@@ -109,6 +110,14 @@ export class FakeTerminal implements Terminal {
 
   readonly readInput = (): Promise<string> => Promise.resolve(this.#options.input ?? "");
 
+  locate({ url, token }: EngineAddress): Promise<FoundEngine> {
+    const given = token ?? this.env("ENGINE_TOKEN");
+    return Promise.resolve({
+      url: url ?? this.env("ENGINE_URL") ?? "ws://127.0.0.1:49134",
+      ...given !== undefined && { token: given },
+    });
+  }
+
   connect(address: EngineAddress) {
     this.addresses.push(address);
     if (this.#options.unreachable) return Promise.reject(this.#options.unreachable);
@@ -136,6 +145,20 @@ export class FakeTerminal implements Terminal {
     this.#nowMs += ms;
     this.#options.onWait?.(this.#nowMs);
     for (let i = 0; i < 20; i++) await Promise.resolve(); // All pending microtasks run.
+  }
+
+  /** Receives what a test throws outside of any await. */
+  fault: ((thrown: unknown) => boolean) | undefined;
+  /** The longest time until the process ends. */
+  exitMs: number | undefined;
+
+  onFault(listener: (thrown: unknown) => boolean): () => void {
+    this.fault = listener;
+    return () => void (this.fault = undefined);
+  }
+
+  exitWithin(ms: number): void {
+    this.exitMs = ms;
   }
 
   onInterrupt(listener: () => void): () => void {

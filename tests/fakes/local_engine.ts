@@ -5,11 +5,13 @@
  * @module
  */
 import { Router } from "../../engine/core/router.ts";
+import { socketBounds } from "../../engine/platform/descriptors.ts";
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { ConfigValue } from "../../engine/ports/config.ts";
 import type { PageAnswer, PageRequest } from "../../engine/ports/connection.ts";
 import type { EngineEvent, EventListener } from "../../engine/ports/events.ts";
 import type { EngineLogLine } from "../../engine/ports/log.ts";
+import { type MemoryBudget, UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
 import type { Store } from "../../engine/ports/store.ts";
 import type { Endpoint, Supervision } from "../../engine/ports/supervision.ts";
 import type { PrintedLine, TelemetryFrame } from "../../engine/ports/telemetry.ts";
@@ -29,6 +31,8 @@ export interface LocalEngineOptions {
   /** Default: a {@linkcode FakeClock}. */
   readonly clock?: Clock;
   readonly store?: Store;
+  /** Default: unlimited. */
+  readonly memory?: MemoryBudget;
   readonly supervision?: Supervision;
   /** Default: none. */
   readonly configuration?: readonly ConfigValue[];
@@ -42,6 +46,8 @@ export interface LocalPage {
 
 /** An engine for one test. */
 export class LocalEngine implements AsyncDisposable {
+  /** Aborted by a test as an engine does that begins to stop. */
+  readonly draining = new AbortController();
   readonly clock: Clock;
   readonly router: Router;
   /** Lines that built-in workers logged. */
@@ -70,6 +76,7 @@ export class LocalEngine implements AsyncDisposable {
       schemas: { compile: () => () => [] },
       newId: () => crypto.randomUUID(),
       report: (event: EngineEvent) => this.report(event),
+      memory: options.memory ?? UNLIMITED_MEMORY,
       settings: {
         invocation_timeout_ms: 600_000,
         validate_payloads: true,
@@ -147,13 +154,17 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   #hostFor(signal: AbortSignal): EngineHost {
-    const { store, supervision } = this.#options;
+    const { memory, store, supervision } = this.#options;
     return {
       clock: this.clock,
       log: recordingLog(this.lines),
+      socketBounds: socketBounds(20_000),
+      draining: this.draining.signal,
+      delayStop() {},
       signal,
       serves: (endpoint) => void this.endpoints.push(endpoint),
       store: store ?? missing("store"),
+      memory: memory ?? UNLIMITED_MEMORY,
       directory: this.router.directory,
       supervision: supervision ?? missing("supervision"),
       onEvent: (listener) => joined(this.#listeners, listener),
@@ -205,13 +216,17 @@ export interface Observed extends AsyncDisposable {
 }
 
 /** Starts an engine; `dataDirectory`: the directory of telemetry on disk. */
-export async function observe(config: Json = {}, dataDirectory = "/nowhere"): Promise<Observed> {
+export async function observe(
+  config: Json = {},
+  dataDirectory = "/nowhere",
+  memory: MemoryBudget = UNLIMITED_MEMORY,
+): Promise<Observed> {
   const clock = new FakeClock();
   const supervision = {
     info: () => ({ data_directory: dataDirectory }),
     list: () => Promise.resolve([]),
   } as unknown as Supervision;
-  const local = new LocalEngine({ clock, store: new MemoryStore(), supervision });
+  const local = new LocalEngine({ clock, memory, store: new MemoryStore(), supervision });
   const stop = await local.start(observability, config);
   const worker = await local.connect("shop");
   const peer = { address: "127.0.0.1", launch_id: null, builtin: null, operator: true };

@@ -142,6 +142,7 @@ export class SocketEngine implements AsyncDisposable {
         textBytes() {},
         binary() {},
         drained() {},
+        suspected() {},
         closed() {},
       }),
     });

@@ -82,6 +82,7 @@ async function start({ engine: settings = [], traces = true }: WireSettings): Pr
     get endpoints() {
       return engine.endpoints;
     },
+    handleFault: (thrown) => engine.handleFault(thrown),
     finished: engine.finished,
     info: () => engine.info(),
     stop: (options) => engine.stop(options),

@@ -287,9 +287,11 @@ export class SimCalls {
     );
   }
 
-  /** Peers that may receive calls of a function. */
+  /** Peers that may receive calls of a function: suspect ones if there are no others. */
   #ready(target: string): SimPeer[] {
-    return this.#offers.replicas(target).filter(({ isDraining }) => !isDraining);
+    const ready = this.#offers.replicas(target).filter(({ isDraining }) => !isDraining);
+    const preferred = ready.filter(({ isSuspect }) => !isSuspect);
+    return preferred.length > 0 ? preferred : ready;
   }
 
   /** Whether a connection that drains may run what it calls itself: it runs a call that needs it. */

@@ -5,7 +5,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { eachMessage, FrameReader, OPCODE } from "../../engine/transport/frames.ts";
+import { FrameReader, OPCODE } from "../../engine/transport/frames.ts";
 import type { ConnectionEvents } from "../../engine/ports/connection.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import { fakeRouter, handed, results } from "../fakes/fake_router.ts";
@@ -36,9 +36,9 @@ function framesOf(messages: readonly string[], each: number): number[] {
 function say(events: ConnectionEvents, bytes: readonly number[], atOnce: number): void {
   const fail = (): void => assert.fail("only text is sent");
   const text = (memory: Uint8Array, start: number, end: number, isPlain: boolean): void =>
-    eachMessage(memory, start, end, (from, to) => events.textBytes(memory, from, to, isPlain));
+    events.textBytes(memory, start, end, isPlain);
   const other = { binary: fail, ping: fail, closeFrame: fail, violation: fail };
-  const reader = new FrameReader({ text, ...other }, 1_000_000);
+  const reader = new FrameReader({ text, ...other }, 1_000_000, { isBatching: true });
   for (let at = 0; at < bytes.length;) {
     const part = bytes.slice(at, at + Math.min(atOnce, reader.room().length));
     reader.room().set(part);

@@ -25,6 +25,8 @@ import { oddValue, SIM_TIMEOUT_MS, type SimPeer, type SimWorld, written } from "
 import { addTrigger, provide, refuseTrigger, removeTrigger, withdraw } from "./triggers.ts";
 
 const LINES_MAX = 6;
+/** Names of workers; several connections have the same. */
+const NAMES = ["shop", "shop", "billing"];
 
 /** The steps, each with its relative frequency. */
 const ACTIONS: readonly (readonly [weight: number, (world: SimWorld) => void])[] = [
@@ -42,6 +44,7 @@ const ACTIONS: readonly (readonly [weight: number, (world: SimWorld) => void])[]
   [3, cancel],
   [3, stall],
   [4, resumeReading],
+  [3, suspect],
   [6, addTrigger],
   [2, removeTrigger],
   [3, provide],
@@ -73,7 +76,8 @@ function arrive(world: SimWorld): void {
   const capabilities = ["cancel", "progress"].filter(() => world.random.once(2));
   peer.wantsCancel = capabilities.includes("cancel");
   peer.wantsProgress = capabilities.includes("progress");
-  const data = JSON.stringify({ name: "same-name", capabilities });
+  peer.name = world.random.pick(NAMES);
+  const data = JSON.stringify({ name: peer.name, capabilities });
   peer.say(written(world.random, [
     ["type", '"invokefunction"'],
     ["function_id", '"engine::workers::register"'],
@@ -106,6 +110,13 @@ function stall(world: SimWorld): void {
   if (!peer) return;
   peer.isStalled = true;
   peer.queuedBytes = 2 * SEND_AHEAD_BYTES;
+}
+
+/** A peer leaves a ping unanswered, or is heard again; twice is as once. */
+function suspect(world: SimWorld): void {
+  if (world.peers.length === 0) return;
+  const peer = world.random.pick(world.peers);
+  peer.suspect(world.random.once(2) ? !peer.isSuspect : peer.isSuspect);
 }
 
 function resumeReading(world: SimWorld): void {

@@ -8,7 +8,11 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { RegisterTrigger, UnregisterTrigger } from "../../sdk/typescript/wire/protocol.ts";
+import type {
+  RegisterTrigger,
+  TriggerRegistrationResult,
+  UnregisterTrigger,
+} from "../../sdk/typescript/wire/protocol.ts";
 import { type SimPeer, type SimWorld, written } from "./world.ts";
 
 /** One trigger. */
@@ -32,6 +36,8 @@ export class SimTriggers {
   #left: string[] = [];
   /** A trigger is being taken over; its provider must receive nothing. */
   #isSilent = false;
+  /** Connections to notify that a trigger is not theirs, by its id. */
+  readonly #toNotify = new Map<string, SimPeer>();
 
   /** The provider that serves a type now: a built-in one if there is one, else the newest. */
   serving(type: string): SimPeer | undefined {
@@ -48,6 +54,18 @@ export class SimTriggers {
   /** A trigger is about to be registered. */
   add(trigger: SimTrigger): void {
     const before = this.all.get(trigger.id);
+    if (before && before.owner !== trigger.owner) {
+      const isSame = trigger.owner.name !== undefined && trigger.owner.name === before.owner.name &&
+        trigger.owner.builtin === before.owner.builtin;
+      const isRetaken = before.owner.isGone && before.trigger_type === trigger.trigger_type &&
+        before.config === trigger.config;
+      if (!isSame && !isRetaken) {
+        this.#toNotify.set(trigger.id, trigger.owner);
+        this.#isSilent = true;
+        return;
+      }
+      if (!before.owner.isGone) this.#toNotify.set(trigger.id, before.owner);
+    }
     const isOwn = this.serving(trigger.trigger_type)?.builtin ?? false;
     const equals = this.#left.map((id) => this.all.get(id)!).filter((left) =>
       left.trigger_type === trigger.trigger_type && left.config === trigger.config
@@ -63,6 +81,13 @@ export class SimTriggers {
   /** The trigger was registered. */
   added(): void {
     this.#isSilent = false;
+    assert.equal(this.#toNotify.size, 0, "no connection was notified of the refusal");
+  }
+
+  /** A connection is notified that its trigger is not registered. */
+  answered(peer: SimPeer, { id }: TriggerRegistrationResult): void {
+    if (this.#toNotify.get(id) === peer) this.#toNotify.delete(id);
+    else assert.equal(this.all.get(id)?.owner, peer);
   }
 
   /** A connection is about to register a type. */
@@ -158,7 +183,7 @@ function nameOf({ builtin }: SimPeer, id: string, type: string, config: unknown)
 
 const TYPES = ["files", "mail"];
 
-/** A connection registers a trigger, under a new id or one it has. */
+/** A connection registers a trigger, under a new id, one it has, or one that is taken. */
 export function addTrigger(world: SimWorld): void {
   const owner = world.somePeer();
   if (!owner || world.triggers.all.size > 20) return;
@@ -166,7 +191,10 @@ export function addTrigger(world: SimWorld): void {
   const config = random.below(3);
   const trigger_type = random.pick(TYPES);
   const own = [...triggers.all.values()].filter((trigger) => trigger.owner === owner);
-  const id = own.length > 0 && random.once(3) ? random.pick(own).id : world.name("t");
+  const all = [...triggers.all.values()];
+  const isTaken = all.length > 0 && random.once(6);
+  const known = isTaken ? all : own;
+  const id = known.length > 0 && random.once(3) ? random.pick(known).id : world.name("t");
   registerTrigger(world, owner, id, trigger_type, config);
 }
 

@@ -81,7 +81,8 @@ export class SimWorld {
   arrive(builtin: boolean, before?: string): SimPeer {
     const peer = new SimPeer(this.name(builtin ? "own" : "w"), builtin, this.#receive.bind(this));
     peer.canPause = !this.random.once(3);
-    const info = { address: null, launch_id: null, builtin: builtin ? "engine-sim" : null };
+    if (builtin) peer.name = "engine-sim";
+    const info = { address: null, launch_id: null, builtin: peer.name ?? null };
     peer.events = this.router.open(peer, info);
     this.peers.push(peer);
     assert.notEqual(peer.worker_id, "", "a connection is greeted at once");
@@ -125,12 +126,12 @@ export class SimWorld {
       .map(([target, peers]) => [target, peers.map(({ worker_id }) => worker_id)]);
     assert.deepEqual(Object.fromEntries(shown), Object.fromEntries(expected));
     assert.deepEqual(
-      directory.workers().map(({ id, status, active_invocations }) =>
-        `${id} ${status} ${active_invocations}`
+      directory.workers().map(({ id, status, suspect, active_invocations }) =>
+        `${id} ${status} ${suspect} ${active_invocations}`
       ).sort(),
       this.peers.map((peer) => {
         const status = peer.isDraining ? "draining" : "connected";
-        return `${peer.worker_id} ${status} ${this.calls.runningAt(peer).length}`;
+        return `${peer.worker_id} ${status} ${peer.isSuspect} ${this.calls.runningAt(peer).length}`;
       }).sort(),
     );
     assert.deepEqual(
@@ -172,7 +173,7 @@ export class SimWorld {
       case "unregistertrigger":
         return this.triggers.taken(peer, message);
       case "triggerregistrationresult":
-        return assert.equal(this.triggers.all.get(message.id)?.owner, peer);
+        return this.triggers.answered(peer, message);
       case "registrationrejected":
         return assert.ok(message.function_id?.startsWith("engine::"));
       case "error":
@@ -191,12 +192,16 @@ export class SimWorld {
 /** A simulated worker. */
 export class SimPeer extends FakeConnection {
   readonly builtin: boolean;
+  /** As announced. */
+  name: string | undefined;
   worker_id = "";
   reattach_token = "";
   /** Closed in the model; the engine must not send any more. */
   isGone = false;
   /** Gets no new calls; stays so to its end. */
   isDraining = false;
+  /** Has left a ping unanswered: others are preferred. */
+  isSuspect = false;
   wantsCancel = false;
   wantsProgress = false;
   /** Does not read: messages to it queue up. */
@@ -237,6 +242,12 @@ export class SimPeer extends FakeConnection {
   lose(): void {
     assert.ok(this.isGone);
     this.#events?.closed(1006, "");
+  }
+
+  /** Leaves a ping unanswered, or is heard again. */
+  suspect(isSuspect: boolean): void {
+    this.isSuspect = isSuspect;
+    this.#events?.suspected(isSuspect);
   }
 
   /** Reads again, to the end. */

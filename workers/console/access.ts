@@ -18,6 +18,7 @@ import type { ControlKeyInfo } from "../../engine/ports/supervision.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import { type AllowedHosts, nameOf } from "../kit/allowed_hosts.ts";
 
 /** `operator`: everything. `guest`: what any worker may. */
 export type Rights = "operator" | "guest";
@@ -32,6 +33,8 @@ export interface Token {
 const GUEST_SUPERVISION = /^engine::supervisor::(list|status|logs|info)$/;
 /** Functions that change the connection of their caller, which here is the console's own. */
 const CONNECTION_FUNCTIONS = /^engine::(workers::register|register_trigger|unregister_trigger)$/;
+/** Functions that remove what others recorded. */
+const REMOVAL = /^engine::(traces|logs)::clear$/;
 /** Attributes of spans that only operators see. */
 const PAYLOAD_ATTRIBUTES = ["engine.request", "engine.response"];
 const SECRET_KEY = ["console", "secret"];
@@ -39,14 +42,21 @@ const SECRET_KEY = ["console", "secret"];
 /** Why a request is refused; `undefined`: it is not. */
 export function requestProblem(
   request: Request,
-  at: { readonly isLoopback: boolean; readonly isUpgrade: boolean },
+  at: {
+    readonly isLoopback: boolean;
+    readonly isUpgrade: boolean;
+    /** Names at which other machines reach it; none for one that listens on loopback. */
+    readonly hosts: AllowedHosts;
+  },
 ): string | undefined {
   const { headers } = request;
   const host = headers.get("host") ?? "";
-  const name = URL.canParse(`http://${host}/`) ? new URL(`http://${host}/`).hostname : "";
-  if (name === "") return "The request names no host";
-  if (at.isLoopback && !isLoopback(name)) {
-    return "The console listens on this machine only; open it as 127.0.0.1 or localhost";
+  const name = nameOf(host);
+  if (name === undefined) return "The request names no host";
+  if (at.isLoopback ? !isLoopback(name) && !at.hosts.names(name) : !at.hosts.allows(host)) {
+    return at.isLoopback
+      ? "The console listens on this machine only; open it as 127.0.0.1 or localhost"
+      : `Open the console by its address, or add "${name}" to allowed_hosts of engine-console`;
   }
   const origin = headers.get("origin");
   if (origin === null) {
@@ -77,7 +87,7 @@ export function isSameText(offered: string, expected: string): boolean {
 export function checkCall(rights: Rights, functionId: string): void {
   if (rights === "operator" || GUEST_SUPERVISION.test(functionId)) return;
   const isRestricted = functionId.startsWith("engine::supervisor::") ||
-    CONNECTION_FUNCTIONS.test(functionId);
+    CONNECTION_FUNCTIONS.test(functionId) || REMOVAL.test(functionId);
   if (!isRestricted) return;
   throw new EngineError(
     "FORBIDDEN",

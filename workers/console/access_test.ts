@@ -2,6 +2,7 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { AllowedHosts } from "../kit/allowed_hosts.ts";
 import { MemoryStore } from "../../engine/store/memory_store.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import {
@@ -23,7 +24,11 @@ const request = (headers: Record<string, string>): Request =>
   ({ headers: new Headers(headers) }) as Request;
 
 const local = (headers: Record<string, string>, isUpgrade = false) =>
-  requestProblem(request(headers), { isLoopback: true, isUpgrade });
+  requestProblem(request(headers), {
+    isLoopback: true,
+    isUpgrade,
+    hosts: new AllowedHosts(["127.0.0.1", "console.example"]),
+  });
 
 Deno.test("requestProblem() accepts every name of this machine", () => {
   for (const host of ["127.0.0.1:3113", "localhost:3113", "127.8.9.1", "[::1]:80", "localhost"]) {
@@ -81,9 +86,14 @@ Deno.test("requestProblem() refuses the page to other web pages, too", () => {
   assert.match(local({ host, origin: "http://evil.example" })!, /Another web page/);
 });
 
-Deno.test("requestProblem() on a public address accepts any host, but only its own origin", () => {
+Deno.test("requestProblem() on a public address accepts known names, and only its own origin", () => {
+  const hosts = new AllowedHosts(["0.0.0.0", "box.lan"]);
   const ask = (headers: Record<string, string>) =>
-    requestProblem(request(headers), { isLoopback: false, isUpgrade: true });
+    requestProblem(request(headers), { isLoopback: false, isUpgrade: true, hosts });
+  const rebound = { host: "evil.example:3113", origin: "http://evil.example:3113" };
+
+  assert.equal(ask({ host: "10.0.0.7:3113", origin: "http://10.0.0.7:3113" }), undefined);
+  assert.match(ask(rebound)!, /add "evil\.example" to allowed_hosts of engine-console/);
 
   assert.equal(ask({ host: "box.lan:3113", origin: "http://box.lan:3113" }), undefined);
   assert.match(ask({ host: "box.lan:3113", origin: "http://evil.example" })!, /Another web page/);
@@ -127,6 +137,13 @@ Deno.test("checkCall() refuses a guest that changes the console's own connection
   for (const name of ["workers::register", "register_trigger", "unregister_trigger"]) {
     assert.throws(() => checkCall("guest", `engine::${name}`), { code: "FORBIDDEN" });
     checkCall("operator", `engine::${name}`);
+  }
+});
+
+Deno.test("checkCall() refuses a guest that removes traces or logs", () => {
+  for (const id of ["engine::traces::clear", "engine::logs::clear"]) {
+    assert.throws(() => checkCall("guest", id), { code: "FORBIDDEN" });
+    checkCall("operator", id);
   }
 });
 

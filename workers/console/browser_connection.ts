@@ -12,6 +12,7 @@ import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "../../sdk/typescript/wire/limits.t
 import type { ErrorBody, Json } from "../../sdk/typescript/wire/protocol.ts";
 import * as v from "../kit/schema.ts";
 import { problemsOf } from "../kit/fit.ts";
+import { isTooDeep, JSON_DEPTH_MAX } from "../../sdk/typescript/wire/json_depth.ts";
 import { checkCall, holdsPayloads, type Rights, withoutPayloads } from "./access.ts";
 import { beginTrace, type EngineClient, errorBodyOf } from "./engine_client.ts";
 import type { HttpProxy } from "./http_proxy.ts";
@@ -48,6 +49,8 @@ export interface BrowserServices {
   readonly http: Pick<HttpProxy, "send">;
   /** What a token allows; `undefined`: it is wrong. */
   rightsOf(token: string): Rights | undefined;
+  /** Whether there is room for another page with these rights; if so, it counts as one. */
+  admit?(rights: Rights): boolean;
   readonly version: string;
   /** Where the engine is, without secrets. */
   engineUrl(): string;
@@ -85,6 +88,11 @@ export class BrowserConnection {
   /** Calls, watches and requests that are open. */
   get openCount(): number {
     return this.#open.size;
+  }
+
+  /** What it may do; `undefined` before its `hello` was accepted. */
+  get rights(): Rights | undefined {
+    return this.#rights;
   }
 
   /** Handles a text message. */
@@ -151,6 +159,9 @@ export class BrowserConnection {
       );
       return;
     }
+    if (this.#services.admit?.(rights) === false) {
+      return this.close(TRY_LATER_CLOSE, "as many pages are open as may be; close one");
+    }
     this.#rights = rights;
     const engine_url = this.#services.engineUrl();
     this.#outbox.send({ type: "welcome", version, engine_url, operator: rights === "operator" });
@@ -175,7 +186,7 @@ export class BrowserConnection {
         checkCall(rights, message.function_id);
         return this.#call(message, rights);
       case "watch_trigger":
-        return this.#watchTrigger(message);
+        return this.#watchTrigger(message, rights);
       case "watch_query":
         checkCall(rights, message.query.function_id);
         return this.#watchQuery(message, rights);
@@ -250,18 +261,24 @@ export class BrowserConnection {
     );
   }
 
-  #watchTrigger({ id, trigger }: TriggerMessage): void {
+  #watchTrigger({ id, trigger }: TriggerMessage, rights: Rights): void {
     const stop = this.#services.triggers.watch(trigger, {
       fired: (payload: Json) => this.#outbox.push({ type: "fired", id, payload }),
+      missed: (count) => this.#outbox.send({ type: "missed", id, count }),
       failed: (error) => this.#fail(id, error),
-    });
+    }, rights === "operator");
     this.#open.set(id, stop);
   }
 
   #watchQuery({ id, query, on }: QueryMessage, rights: Rights): void {
     const hidesPayloads = rights === "guest" && holdsPayloads(query.function_id);
     const view = hidesPayloads && { view: { name: "guest", apply: withoutPayloads } };
-    const watch: QueryWatch = this.#services.queries.watch({ query, on, ...view }, {
+    const watch: QueryWatch = this.#services.queries.watch({
+      query,
+      on,
+      isOperator: rights === "operator",
+      ...view,
+    }, {
       changed: (change, state) => {
         const text = change.type === "patch"
           ? () => patchMessage(id, change)
@@ -335,6 +352,10 @@ export type ReadMessage =
 /** Reads and checks a message of a page. Never throws. */
 export function readMessage(text: string): ReadMessage {
   let value: unknown;
+  if (isTooDeep(text)) {
+    const problem = `The message is nested more deeply than ${JSON_DEPTH_MAX} levels`;
+    return { problem, id: undefined };
+  }
   try {
     value = JSON.parse(text);
   } catch {

@@ -549,6 +549,15 @@ for (const [text, id, says] of BAD) {
   });
 }
 
+Deno.test("readMessage() refuses deep nesting before it is parsed", () => {
+  const read = readMessage(`{"type":"call","payload":${"[".repeat(10_000_000)}`);
+
+  assert.deepEqual(read, {
+    problem: "The message is nested more deeply than 128 levels",
+    id: undefined,
+  });
+});
+
 Deno.test("readMessage() bounds names and triggers", () => {
   const function_id = "x".repeat(ID_CHARS_MAX + 1);
   const on = Array(QUERY_TRIGGERS_MAX + 1).fill({ type: "log" });

@@ -69,6 +69,11 @@ export class EngineClient {
     return await this.#worker.trigger<Json, Json | undefined>(request);
   }
 
+  /** Lets others have a turn. */
+  turn(): Promise<void> {
+    return new Promise((resolve) => this.#clock.after(0, resolve));
+  }
+
   /** Removes all listeners. */
   stop(): void {
     this.#stopListening();

@@ -22,6 +22,7 @@ const Config = v.pipe(
     host: v.optional(v.text(1), "127.0.0.1"),
     port: v.optional(v.int(0, 65_535), CONSOLE_PORT),
     token: v.optional(v.string(), ""),
+    allowed_hosts: v.optional(v.array(v.text(1)), []),
   }),
   v.forward(
     v.partialCheck(
@@ -42,13 +43,15 @@ export const consoleWorker: BuiltinWorker<ConsoleConfig> = {
   summary: "A web page that shows the system and acts on it",
   parse: (raw) => fitConfig(Config, raw),
   operator: true,
-  async start(worker, { host: address, port, token }, host) {
+  async start(worker, { host: address, port, token, allowed_hosts: allowedHosts }, host) {
     const accessToken = accessTokenFor(token, host);
     // Loaded with the first console: page and server take 10 ms of start and a megabyte.
     const { runConsole } = await import("./run_console.ts");
     const running = await runConsole(worker, host, {
       host: address,
       port,
+      allowedHosts,
+      socketsMax: host.socketBounds.console,
       ...accessToken && { accessToken },
       version: host.supervision.info().version,
       secret: await storedSecret(host.store),

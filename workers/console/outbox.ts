@@ -3,7 +3,8 @@
  *
  * Answers to requests are always sent. Pushed messages are dropped while the page is behind, that
  * is while too many bytes wait in its socket. When it has caught up it learns how many firings it
- * missed, and watched queries send their whole state again.
+ * missed, and watched queries send their whole state again. A page is cut when it reads nothing for
+ * long, not for the size of what waits, which takes from the memory of the process.
  *
  * @module
  */
@@ -12,8 +13,6 @@ import type { ConsoleMessage } from "./wire.ts";
 
 /** Unsent bytes above which pushed messages are dropped. */
 export const BEHIND_BYTES = 1024 * 1024;
-/** Unsent bytes above which the connection is closed. */
-export const UNSENT_BYTES_MAX = 256 * 1024 * 1024;
 /** How often a page that is behind is checked. */
 export const BEHIND_CHECK_MS = 50;
 /** A page that has read nothing for this time is disconnected. */
@@ -91,9 +90,7 @@ export class Outbox {
   #sendText(text: string): void {
     if (this.#socket.readyState !== OPEN) return;
     this.#socket.send(text);
-    if (this.#socket.bufferedAmount > UNSENT_BYTES_MAX) {
-      this.#disconnect("it does not read what was sent to it");
-    } else if (this.isBehind) this.#startChecks();
+    if (this.isBehind) this.#startChecks();
   }
 
   #startChecks(): void {

@@ -9,15 +9,22 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
+import { type MemoryBudget, UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { ErrorBody, Json } from "../../sdk/typescript/wire/protocol.ts";
+import { HeldMemory } from "../kit/held_memory.ts";
 import { beginTrace, canonicalJson, type EngineClient, errorBodyOf } from "./engine_client.ts";
 import { type QueryChange, QueryState } from "./query_state.ts";
+import { QueryTurns } from "./query_turns.ts";
 import type { TriggerFeeds } from "./trigger_feeds.ts";
 import type { WatchedQuery, WatchedTrigger } from "./wire.ts";
 
 /** Different queries that all pages together watch. */
 export const QUERIES_MAX = 2_000;
+/** Of these, queries of pages that are not the operator's. */
+export const GUEST_QUERIES_MAX = 1_500;
+/** Longest query as JSON, its triggers included. */
+export const QUERY_CHARS_MAX = 64 * 1024;
 /** Firings within this time lead to one query. */
 export const DEBOUNCE_MS = 100;
 /** Least time between two queries of one feed. */
@@ -36,6 +43,8 @@ export interface QueryToWatch {
   readonly query: WatchedQuery;
   /** The query is asked again when one of these fires. */
   readonly on: readonly WatchedTrigger[];
+  /** Whether a page of the operator asks; its queries go first. Default: no. */
+  readonly isOperator?: boolean;
   /** Applied to every result; views of the same name are the same. */
   readonly view?: { readonly name: string; apply(result: Json | undefined): Json | undefined };
 }
@@ -60,10 +69,19 @@ export class QueryFeeds {
   readonly #engine: EngineClient;
   readonly #triggers: TriggerFeeds;
   readonly #clock: Clock;
+  readonly #memory: MemoryBudget;
+  readonly #turns: QueryTurns;
   readonly #feeds = new Map<string, QueryFeed>();
   readonly #stopListening: () => void;
 
-  constructor(engine: EngineClient, triggers: TriggerFeeds, clock: Clock) {
+  constructor(
+    engine: EngineClient,
+    triggers: TriggerFeeds,
+    clock: Clock,
+    memory: MemoryBudget = UNLIMITED_MEMORY,
+  ) {
+    this.#memory = memory;
+    this.#turns = new QueryTurns(clock);
     this.#engine = engine;
     this.#triggers = triggers;
     this.#clock = clock;
@@ -80,12 +98,19 @@ export class QueryFeeds {
   /**
    * Watches a query.
    *
-   * @throws {EngineError} `overloaded` when too many different ones are watched.
+   * @throws {EngineError} `overloaded` when too many different ones are watched;
+   * `INVALID_ARGUMENTS` for one that is too long.
    */
   watch(wanted: QueryToWatch, listener: QueryListener): QueryWatch {
     const { query, on, view } = wanted;
     const key = canonicalJson([query, on, view?.name ?? null]);
+    if (key.length > QUERY_CHARS_MAX) {
+      const message =
+        `A query has ${key.length} characters; at most ${QUERY_CHARS_MAX} are watched`;
+      throw new EngineError("INVALID_ARGUMENTS", message);
+    }
     const feed = this.#feeds.get(key) ?? this.#open(key, wanted);
+    feed.isUrgent ||= wanted.isOperator ?? false;
     feed.add(listener);
     return {
       sendAll: () => feed.sendAll(listener),
@@ -98,12 +123,14 @@ export class QueryFeeds {
   /** Ends all feeds. */
   stop(): void {
     this.#stopListening();
+    this.#turns.stop();
     for (const [key, feed] of [...this.#feeds]) this.#close(key, feed);
   }
 
   #open(key: string, wanted: QueryToWatch): QueryFeed {
-    if (this.#feeds.size >= QUERIES_MAX) {
-      const message = `${QUERIES_MAX} queries are watched, which is the most; close a page`;
+    const max = wanted.isOperator ? QUERIES_MAX : GUEST_QUERIES_MAX;
+    if (this.#feeds.size >= max) {
+      const message = `${max} queries are watched, which is the most; close a page`;
       throw new EngineError("overloaded", message);
     }
     const feed: QueryFeed = new QueryFeed({
@@ -111,6 +138,8 @@ export class QueryFeeds {
       engine: this.#engine,
       triggers: this.#triggers,
       clock: this.#clock,
+      turns: this.#turns,
+      memory: this.#memory,
       ended: () => this.#close(key, feed),
     });
     this.#feeds.set(key, feed);
@@ -135,6 +164,9 @@ export interface QueryFeedOptions {
   readonly engine: EngineClient;
   readonly triggers: TriggerFeeds;
   readonly clock: Clock;
+  readonly turns: QueryTurns;
+  /** For the last result. */
+  readonly memory: MemoryBudget;
   /** The query failed for good. */
   ended(): void;
 }
@@ -145,7 +177,11 @@ export class QueryFeed {
   readonly #state: QueryState;
   readonly #listeners = new Set<QueryListener>();
   readonly #stops: (() => void)[] = [];
+  /** Whether it goes first. */
+  isUrgent = false;
+  readonly #held: HeldMemory;
   #cancel: (() => void) | undefined;
+  #leaveTurns: () => void = () => {};
   #isAsking = false;
   /** A trigger fired while the query was running. */
   #isDue = false;
@@ -160,6 +196,8 @@ export class QueryFeed {
   constructor(options: QueryFeedOptions) {
     this.#options = options;
     this.#state = new QueryState(options.wanted.query);
+    this.#held = new HeldMemory(options.memory, options.clock);
+    this.isUrgent = options.wanted.isOperator ?? false;
   }
 
   /** Registers the triggers, then asks: in this order no change is missed. */
@@ -169,7 +207,7 @@ export class QueryFeed {
       this.#stops.push(triggers.watch(trigger, {
         fired: () => this.#schedule(DEBOUNCE_MS),
         failed: (error) => this.#fail(error),
-      }));
+      }, wanted.isOperator));
     }
     this.#ask();
   }
@@ -195,6 +233,7 @@ export class QueryFeed {
   connectionChanged(connected: boolean): void {
     this.#epoch++;
     this.#isAsking = false;
+    this.#leaveTurns();
     this.#cancel?.();
     this.#cancel = undefined;
     this.#failures = 0;
@@ -207,6 +246,8 @@ export class QueryFeed {
     this.#isStopped = true;
     this.#epoch++;
     this.#cancel?.();
+    this.#leaveTurns();
+    this.#held.release();
     for (const stop of this.#stops) stop();
     this.#stops.length = 0;
     this.#listeners.clear();
@@ -227,11 +268,16 @@ export class QueryFeed {
   }
 
   #ask(): void {
-    const { engine, wanted: { query }, clock } = this.#options;
+    const { engine, wanted: { query }, turns } = this.#options;
     if (this.#isStopped || !engine.isConnected) return;
+    this.#isAsking = true;
+    this.#leaveTurns = turns.enter(query.function_id, this.isUrgent, (done) => this.#call(done));
+  }
+
+  #call(done: () => void): void {
+    const { engine, wanted: { query }, clock } = this.#options;
     const epoch = this.#epoch;
     const began = clock.now();
-    this.#isAsking = true;
     this.#isDue = false;
     const { function_id, payload = {} } = query;
     const { traceparent } = beginTrace(false);
@@ -239,6 +285,7 @@ export class QueryFeed {
       (result) => epoch === this.#epoch && this.#update(result),
       (thrown) => epoch === this.#epoch && this.#retryOrFail(errorBodyOf(thrown)),
     ).finally(() => {
+      done();
       if (epoch !== this.#epoch) return;
       this.#isAsking = false;
       const tookMs = clock.now() - began;
@@ -255,11 +302,20 @@ export class QueryFeed {
     let change: QueryChange;
     try {
       change = this.#state.update(view ? view.apply(result) : result);
+      this.#holdMemory();
     } catch (thrown) {
       return this.#fail(errorBodyOf(thrown)); // A result of the wrong shape: retrying won't help.
     }
     if (change.type === "none") return;
     for (const listener of [...this.#listeners]) listener.changed(change, this.#state);
+  }
+
+  /** @throws {EngineError} `overloaded` when there is no memory for the result. */
+  #holdMemory(): void {
+    const more = this.#state.chars - this.#held.bytes;
+    if (more <= 0) return this.#held.give(-more);
+    if (this.#held.take(more)) return;
+    throw new EngineError("overloaded", "The memory of the engine has no room for the result");
   }
 
   /** A function that has answered before may be restarting; one that never has is wrong. */

@@ -2,14 +2,19 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { createMemoryBudget } from "../../engine/platform/memory_budget.ts";
+import { type MemoryBudget, UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
+import { QueryTurns } from "./query_turns.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConsoleWorker, settle } from "../../tests/console/fake_console_worker.ts";
 import { EngineClient } from "./engine_client.ts";
 import {
   DEBOUNCE_MS,
+  GUEST_QUERIES_MAX,
   INTERVAL_MS,
   QUERIES_MAX,
+  QUERY_CHARS_MAX,
   QueryFeed,
   QueryFeeds,
   RETRIES_MAX,
@@ -17,16 +22,16 @@ import {
   WAIT_FACTOR,
   WAIT_MS_MAX,
 } from "./query_feeds.ts";
-import { TriggerFeeds, TRIGGERS_MAX } from "./trigger_feeds.ts";
+import { GUEST_TRIGGERS_MAX, TriggerFeeds } from "./trigger_feeds.ts";
 
 const ASKED = { query: { function_id: "list" }, on: [{ type: "changed" }] };
 
-function setup() {
+function setup(memory: MemoryBudget = UNLIMITED_MEMORY) {
   const clock = new FakeClock();
   const worker = new FakeConsoleWorker();
   const engine = new EngineClient(worker, clock);
   const triggers = new TriggerFeeds(engine, worker);
-  const queries = new QueryFeeds(engine, triggers, clock);
+  const queries = new QueryFeeds(engine, triggers, clock, memory);
   let value = 0;
   worker.functions["list"] = () => ++value;
   const watch = (asked: Parameters<QueryFeeds["watch"]>[0] = ASKED) => {
@@ -142,27 +147,59 @@ Deno.test("QueryFeeds starts a failed query anew with the next watch", async () 
 Deno.test("QueryFeeds refuses different queries beyond its bound", async () => {
   const { queries, watch, stop } = setup();
   const on: [] = [];
-  for (let n = 0; n < QUERIES_MAX; n++) {
-    watch({ query: { function_id: "list", payload: { n } }, on });
-  }
+  const ask = (n: number, isOperator = false) =>
+    watch({ query: { function_id: "list", payload: { n } }, on, isOperator });
+  for (let n = 0; n < GUEST_QUERIES_MAX; n++) ask(n);
 
-  assert.throws(() => watch(), { code: "overloaded" });
+  assert.throws(() => ask(-1), { code: "overloaded" });
+  for (let n = GUEST_QUERIES_MAX; n < QUERIES_MAX; n++) ask(n, true);
+  assert.throws(() => ask(-1, true), { code: "overloaded" });
   assert.equal(queries.size, QUERIES_MAX);
   await settle();
+  stop();
+});
+
+Deno.test("QueryFeeds refuses a query that is too long", () => {
+  const { watch, queries, stop } = setup();
+  const payload = { search: "x".repeat(QUERY_CHARS_MAX) };
+
+  assert.throws(() => watch({ query: { function_id: "list", payload }, on: [] }), {
+    code: "INVALID_ARGUMENTS",
+  });
+
+  assert.equal(queries.size, 0);
+  stop();
+});
+
+Deno.test("QueryFeeds takes memory for results, and returns it", async () => {
+  const memory = createMemoryBudget(10_000, queueMicrotask);
+  const { worker, watch, stop } = setup(memory);
+  worker.functions["small"] = () => "x".repeat(5_000);
+  worker.functions["large"] = () => "x".repeat(6_000);
+
+  const small = watch({ query: { function_id: "small" }, on: [] });
+  await settle();
+  const large = watch({ query: { function_id: "large" }, on: [] });
+  await settle();
+
+  assert.equal(memory.used("bodies"), 5_002);
+  assert.deepEqual(large.received, ["overloaded"]);
+  small.watching.stop();
+  assert.equal(memory.usedBytes, 0);
   stop();
 });
 
 Deno.test("QueryFeeds drops a query whose triggers cannot be watched", async () => {
   const { queries, triggers, watch, stop } = setup();
   const listener = { fired() {}, failed() {} };
-  for (let n = 0; n < TRIGGERS_MAX - 1; n++) {
+  for (let n = 0; n < GUEST_TRIGGERS_MAX - 1; n++) {
     triggers.watch({ type: "log", config: { n } }, listener);
   }
 
   const asked = { ...ASKED, on: [{ type: "changed" }, { type: "one too many" }] };
   assert.throws(() => watch(asked), { code: "overloaded" });
 
-  assert.deepEqual([queries.size, triggers.size], [0, TRIGGERS_MAX - 1]);
+  assert.deepEqual([queries.size, triggers.size], [0, GUEST_TRIGGERS_MAX - 1]);
   await settle();
   stop();
 });
@@ -200,6 +237,8 @@ async function setupFeed(list: () => Json | Promise<Json> = () => ({ rows: [{ id
     engine,
     triggers,
     clock,
+    turns: new QueryTurns(clock),
+    memory: UNLIMITED_MEMORY,
     ended: () => void ended++,
   });
   engine.onChange((connected) => feed.connectionChanged(connected));
@@ -354,6 +393,8 @@ Deno.test("QueryFeed ends with the error of a trigger that is refused", async ()
     engine,
     triggers,
     clock,
+    turns: new QueryTurns(clock),
+    memory: UNLIMITED_MEMORY,
     ended: () => void received.push("ended"),
   });
   feed.add({ changed() {}, failed: ({ code }) => void received.push(code) });

@@ -28,6 +28,13 @@ export class QueryState {
     this.#query = query;
   }
 
+  /** Characters of the last result. */
+  get chars(): number {
+    let chars = this.#value.length;
+    for (const text of this.#items.values()) chars += text.length;
+    return chars;
+  }
+
   /** Whether there was a result. */
   get isKnown(): boolean {
     return this.#isKnown;

@@ -9,7 +9,7 @@
 import type { Endpoint } from "../../engine/ports/supervision.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import type { Host } from "../kit/define.ts";
+import type { EngineHost } from "../kit/define.ts";
 import { beginTrace, type ConsoleWorker, EngineClient, memberOf } from "./engine_client.ts";
 import { HttpProxy } from "./http_proxy.ts";
 import { QueryFeeds } from "./query_feeds.ts";
@@ -17,7 +17,8 @@ import { consolePage, ConsoleServer, type ConsoleServerOptions } from "./server.
 import { TriggerFeeds } from "./trigger_feeds.ts";
 
 /** How a console is set up. */
-export interface ConsoleOptions extends Omit<ConsoleServerOptions, "page" | "services"> {
+export interface ConsoleOptions
+  extends Omit<ConsoleServerOptions, "page" | "services" | "log" | "memory"> {
   readonly version: string;
   /** Where the engine is now, without secrets, such as `ws://127.0.0.1:49134`. */
   engineUrl(): string;
@@ -36,7 +37,7 @@ export interface RunningConsole extends AsyncDisposable {
  */
 export async function runConsole(
   worker: ConsoleWorker,
-  { clock }: Pick<Host, "clock">,
+  { clock, log, memory }: Pick<EngineHost, "clock" | "log" | "memory">,
   options: ConsoleOptions,
 ): Promise<RunningConsole> {
   const { version, engineUrl } = options;
@@ -45,11 +46,19 @@ export async function runConsole(
   stack.defer(() => engine.stop());
   const triggers = new TriggerFeeds(engine, worker);
   stack.defer(() => triggers.stop());
-  const queries = new QueryFeeds(engine, triggers, clock);
+  const queries = new QueryFeeds(engine, triggers, clock, memory);
   stack.defer(() => queries.stop());
   const http = stack.use(new HttpProxy(clock, () => findHttp(engine, engineUrl())));
   const services = { clock, engine, triggers, queries, http, version, engineUrl };
-  const server = stack.use(await ConsoleServer.open({ ...options, page: consolePage, services }));
+  const server = stack.use(
+    await ConsoleServer.open({
+      ...options,
+      log,
+      memory,
+      page: consolePage,
+      services,
+    }),
+  );
   const running = stack.move();
   return { url: server.url, [Symbol.asyncDispose]: () => running.disposeAsync() };
 }

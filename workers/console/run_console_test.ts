@@ -5,13 +5,18 @@ import assert from "node:assert/strict";
 import { ConsoleClient } from "../../tests/console/console_client.ts";
 import { FakeConsoleWorker } from "../../tests/console/fake_console_worker.ts";
 import { systemClock } from "../../engine/platform/system_clock.ts";
+import { UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
+import { recordingLog } from "../../tests/fakes/fake_http.ts";
 import { reachableUrl, runConsole } from "./run_console.ts";
+
+const HOST = { clock: systemClock, log: recordingLog([]), memory: UNLIMITED_MEMORY };
 
 async function setup(change: { version?: string; port?: number } = {}) {
   const worker = new FakeConsoleWorker();
-  const running = await runConsole(worker, { clock: systemClock }, {
+  const running = await runConsole(worker, HOST, {
     host: "127.0.0.1",
     port: 0,
+    socketsMax: 100,
     version: "1.2.3",
     secret: "secret",
     engineUrl: () => "ws://127.0.0.1:49134",
@@ -65,9 +70,10 @@ Deno.test("runConsole() releases everything when its port is taken", async () =>
   const port = Number(new URL(it.running.url).port);
 
   await assert.rejects(
-    runConsole(worker, { clock: systemClock }, {
+    runConsole(worker, HOST, {
       host: "127.0.0.1",
       port,
+      socketsMax: 100,
       version: "1",
       secret: "s",
       engineUrl: () => "",

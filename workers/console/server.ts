@@ -5,14 +5,25 @@
  * place in it has an address that can be bookmarked. The page is sent with a token in it,
  * compressed, and under a Content-Security-Policy that runs nothing but what was built into it.
  *
+ * Every user of this machine, and every worker in a microVM, can connect here. So connections
+ * without a `hello` have few places, of which a new one takes the oldest, and pages that are not
+ * the operator's leave a part of the others free.
+ *
  * @module
  */
 import { Hono } from "hono";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
-import { type HttpServer, listenHttp } from "../kit/listen.ts";
-import { derive, isSameText, requestProblem, rightsOf, type Token } from "./access.ts";
+import type { Clock } from "../../engine/ports/clock.ts";
+import type { Log } from "../../engine/ports/log.ts";
+import type { MemoryBudget } from "../../engine/ports/memory.ts";
+import { AllowedHosts } from "../kit/allowed_hosts.ts";
+import { HeldMemory } from "../kit/held_memory.ts";
+import { HttpPort } from "../kit/http/port.ts";
+import type { ServedRequest, ServedResponse } from "../kit/http/response.ts";
+import { derive, isSameText, requestProblem, type Rights, rightsOf, type Token } from "./access.ts";
 import { BrowserConnection, type BrowserServices } from "./browser_connection.ts";
+import { type PageSocket, WebSockets } from "./web_socket.ts";
 import builtPage from "./dist/console.html" with { type: "text" };
 
 /** The built page: HTML with all scripts and styles inside. */
@@ -20,8 +31,17 @@ export const consolePage: string = builtPage;
 
 /** Open pages that one console serves at once. */
 export const BROWSERS_MAX = 64;
+/** Of these, pages that are not the operator's. */
+export const GUESTS_MAX = 48;
+/** Connections whose `hello` has not come. */
+export const GREETINGS_MAX = 32;
+/** How often a page has to give a sign of life. */
+const PING_MS = 20_000;
+/** Time for pages to take the end of their WebSocket. */
+const CLOSE_MS = 500;
 const TOKEN_META = /<meta\s+name="engine-console-token"\s+content="">/;
 const GOING_AWAY_CLOSE = 1001;
+const TRY_LATER_CLOSE = 1013;
 
 const SETTINGS = { port: "port of engine-console", address: "host or port of engine-console" };
 
@@ -48,8 +68,20 @@ export interface ConsoleServerOptions {
   readonly secret: string;
   /** The `?key=…` that makes a page the operator's; `undefined`: there is none now. */
   operatorKey(): Promise<string | undefined>;
+  /** Names at which the page may be opened, beside addresses and those of this machine. */
+  readonly allowedHosts?: readonly string[];
+  readonly log: Log;
+  readonly memory: MemoryBudget;
+  /** Sockets that may be open at once. */
+  readonly socketsMax: number;
   /** What connections of pages use. */
-  readonly services: Omit<BrowserServices, "rightsOf">;
+  readonly services: Omit<BrowserServices, "rightsOf" | "admit">;
+}
+
+/** What the app gets beside the request. */
+interface Bindings {
+  /** Set by the app: the connection becomes a WebSocket. */
+  upgrade?: NonNullable<ServedResponse["upgrade"]>;
 }
 
 /** The page, once with each token. */
@@ -63,17 +95,38 @@ export class ConsoleServer implements AsyncDisposable {
   readonly #options: ConsoleServerOptions;
   readonly #pages: Pages;
   readonly #services: BrowserServices;
-  readonly #connections = new Set<BrowserConnection>();
+  readonly #clock: Clock;
+  readonly #connections = new Map<BrowserConnection, PageSocket>();
   readonly #isLocal: boolean;
-  readonly #http: HttpServer;
+  readonly #hosts: AllowedHosts;
+  readonly #webSockets = new WebSockets();
+  readonly #port: HttpPort;
+  #cancelPing: (() => void) | undefined;
+  #whenGone: (() => void) | undefined;
 
   private constructor(options: ConsoleServerOptions, tokens: readonly Token[], pages: Pages) {
     this.#options = options;
     this.#pages = pages;
     this.#isLocal = isLoopback(options.host);
-    this.#services = { ...options.services, rightsOf: (offered) => rightsOf(offered, tokens) };
+    this.#hosts = new AllowedHosts([options.host, ...options.allowedHosts ?? []]);
+    this.#clock = options.services.clock;
+    this.#services = {
+      ...options.services,
+      rightsOf: (offered) => rightsOf(offered, tokens),
+      admit: (rights) => this.#hasRoomFor(rights),
+    };
     const app = this.#makeApp();
-    this.#http = listenHttp(options, SETTINGS, (request) => app.fetch(request));
+    this.#port = new HttpPort({
+      host: options.host,
+      port: options.port,
+      name: "engine-console",
+      settings: SETTINGS,
+      clock: this.#clock,
+      log: options.log,
+      memory: options.memory,
+      socketsMax: options.socketsMax,
+      handle: (request) => serve(app, request),
+    });
   }
 
   /**
@@ -99,7 +152,7 @@ export class ConsoleServer implements AsyncDisposable {
 
   /** Such as `http://127.0.0.1:3113`. */
   get url(): string {
-    return this.#http.url;
+    return this.#port.url;
   }
 
   /** How many pages are connected. */
@@ -108,23 +161,42 @@ export class ConsoleServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const connection of [...this.#connections]) {
+    this.#cancelPing?.();
+    const closed = [...this.#connections.values()];
+    for (const connection of [...this.#connections.keys()]) {
       connection.close(GOING_AWAY_CLOSE, "the console stops");
     }
-    await this.#http.server.shutdown();
+    this.#port.drain();
+    let cancel = (): void => {};
+    const late = new Promise<void>((resolve) => cancel = this.#clock.after(CLOSE_MS, resolve));
+    await Promise.race([Promise.all([this.#port.quiet(), this.#gone()]), late]);
+    cancel();
+    for (const socket of closed) socket.terminate();
+    await this.#port.close();
+    this.#port.destroy();
   }
 
-  #makeApp(): Hono {
-    const app = new Hono();
+  /** Resolves when no WebSocket is open. */
+  #gone(): Promise<void> {
+    if (this.#connections.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenGone = resolve);
+  }
+
+  #makeApp(): Hono<{ Bindings: Bindings }> {
+    const app = new Hono<{ Bindings: Bindings }>();
     app.use("*", async (context, next) => {
       const { raw, path, method } = context.req;
       const isUpgrade = path === "/live";
-      const problem = requestProblem(raw, { isLoopback: this.#isLocal, isUpgrade });
+      const problem = requestProblem(raw, {
+        isLoopback: this.#isLocal,
+        isUpgrade,
+        hosts: this.#hosts,
+      });
       if (problem !== undefined) return refuse(403, problem);
       if (method !== "GET" && method !== "HEAD") return refuse(405, "Only GET is answered here");
       return await next();
     });
-    app.get("/live", ({ req }) => this.#upgrade(req.raw));
+    app.get("/live", ({ req, env }) => this.#upgrade(req.raw, env));
     app.get("*", ({ req }) => this.#page(req.raw, req.path, req.query("key")));
     app.onError(() => refuse(500, "The console could not answer"));
     return app;
@@ -138,27 +210,112 @@ export class ConsoleServer implements AsyncDisposable {
     return pageResponse(isOperator ? this.#pages.operator : this.#pages.guest, request);
   }
 
-  #upgrade(request: Request): Response {
-    if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
-      return refuse(426, "This address is for the console's pages");
+  #upgrade({ headers }: Request, env: Bindings): Response {
+    const problem = upgradeProblem(headers);
+    if (problem !== undefined) return refuse(426, problem);
+    if (this.#admitted().length >= this.#pagesMax) {
+      return refuse(503, `${this.#pagesMax} pages are open, which is the most; close one`);
     }
-    if (this.#connections.size >= BROWSERS_MAX) {
-      return refuse(503, `${BROWSERS_MAX} pages are open, which is the most; close one`);
-    }
-    const { socket, response } = Deno.upgradeWebSocket(request);
-    const connection = new BrowserConnection(this.#services, socket);
-    this.#connections.add(connection);
-    socket.onmessage = ({ data }) => {
-      if (typeof data === "string") connection.receive(data);
-      else connection.receiveBinary();
-    };
-    socket.onclose = () => {
-      this.#connections.delete(connection);
-      connection.closed();
-    };
-    socket.onerror = () => {}; // `close` follows and says the same.
-    return response;
+    const held = new HeldMemory(this.#options.memory, this.#clock);
+    env.upgrade = (stream, rest) =>
+      this.#webSockets.accept({
+        stream,
+        rest,
+        held,
+        headers: Object.fromEntries(headers),
+        opened: (socket) => this.#opened(socket),
+      });
+    return new Response(null);
   }
+
+  #opened(socket: PageSocket) {
+    this.#makeRoom();
+    const connection = new BrowserConnection(this.#services, socket);
+    this.#connections.set(connection, socket);
+    this.#cancelPing ??= this.#clock.after(PING_MS, () => this.#ping());
+    return {
+      text: (text: string) => {
+        connection.receive(text);
+        if (connection.rights) socket.welcome();
+      },
+      binary: () => connection.receiveBinary(),
+      closed: () => {
+        this.#connections.delete(connection);
+        connection.closed();
+        if (this.#connections.size > 0) return;
+        this.#cancelPing?.();
+        this.#cancelPing = undefined;
+        this.#whenGone?.();
+      },
+    };
+  }
+
+  /** Connections whose `hello` was accepted. */
+  #admitted(): BrowserConnection[] {
+    return [...this.#connections.keys()].filter(({ rights }) => rights !== undefined);
+  }
+
+  /** Under a low limit of descriptors there are fewer. */
+  get #pagesMax(): number {
+    return Math.min(BROWSERS_MAX, Math.floor(this.#options.socketsMax / 2));
+  }
+
+  #hasRoomFor(rights: Rights): boolean {
+    const pages = this.#admitted();
+    if (pages.length >= this.#pagesMax) return false;
+    const guestsMax = Math.floor(this.#pagesMax * GUESTS_MAX / BROWSERS_MAX);
+    return rights === "operator" ||
+      pages.filter((page) => page.rights === "guest").length < guestsMax;
+  }
+
+  /** The oldest connection that has said nothing makes room for a new one. */
+  #makeRoom(): void {
+    const max = Math.min(GREETINGS_MAX, Math.floor(this.#options.socketsMax / 4));
+    const silent = [...this.#connections].filter(([{ rights }]) => rights === undefined);
+    for (const [connection, socket] of silent.slice(0, Math.max(0, silent.length - max + 1))) {
+      this.#connections.delete(connection);
+      connection.close(TRY_LATER_CLOSE, "others have come; connect again");
+      socket.terminate();
+    }
+  }
+
+  #ping(): void {
+    for (const socket of this.#connections.values()) socket.ping();
+    this.#cancelPing = this.#clock.after(PING_MS, () => this.#ping());
+  }
+}
+
+/** Responds by the app, which knows Web requests. */
+async function serve(
+  app: Hono<{ Bindings: Bindings }>,
+  { method, target, headers }: ServedRequest,
+): Promise<ServedResponse> {
+  const url = `http://${headers.host ?? "localhost"}${target}`;
+  if (!URL.canParse(url)) return toServed(refuse(400, "The path is not well formed"), undefined);
+  const bindings: Bindings = {};
+  const response = await app.fetch(new Request(url, { method, headers }), bindings);
+  return await toServed(response, bindings.upgrade);
+}
+
+async function toServed(
+  response: Response,
+  upgrade: ServedResponse["upgrade"],
+): Promise<ServedResponse> {
+  const { status, headers, body } = response;
+  return {
+    status,
+    headers: [...headers],
+    body: body === null ? null : new Uint8Array(await response.arrayBuffer()),
+    ...upgrade && { upgrade },
+  };
+}
+
+/** Why this is no handshake of a WebSocket; `undefined`: it is one. */
+function upgradeProblem(headers: Headers): string | undefined {
+  const isUpgrade = headers.get("upgrade")?.toLowerCase() === "websocket" &&
+    /^[A-Za-z0-9+/]{22}==$/.test(headers.get("sec-websocket-key") ?? "") &&
+    headers.get("sec-websocket-version") === "13";
+  return isUpgrade ? undefined : "This address is for the console's pages";
 }
 
 function refuse(status: number, text: string): Response {

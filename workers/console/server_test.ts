@@ -4,6 +4,9 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { systemClock } from "../../engine/platform/system_clock.ts";
+import { createMemoryBudget } from "../../engine/platform/memory_budget.ts";
+import { recordingLog } from "../../tests/fakes/fake_http.ts";
+import { until } from "../../tests/fakes/until.ts";
 import { ConsoleClient, tokenIn } from "../../tests/console/console_client.ts";
 import { FakeConsoleWorker } from "../../tests/console/fake_console_worker.ts";
 import { EngineClient } from "./engine_client.ts";
@@ -12,10 +15,13 @@ import {
   BROWSERS_MAX,
   ConsoleServer,
   type ConsoleServerOptions,
+  GREETINGS_MAX,
+  GUESTS_MAX,
   pageResponse,
   preparePage,
 } from "./server.ts";
 import { TriggerFeeds } from "./trigger_feeds.ts";
+import { HELLO_BYTES_MAX } from "./web_socket.ts";
 
 const HTML = '<meta name="engine-console-token" content=""><script>start()</script>';
 
@@ -24,9 +30,13 @@ async function setup(change: Partial<ConsoleServerOptions> = {}) {
   const engine = new EngineClient(worker, systemClock);
   const triggers = new TriggerFeeds(engine, worker);
   const queries = new QueryFeeds(engine, triggers, systemClock);
+  const memory = createMemoryBudget(64 * 1024 * 1024);
   const server = await ConsoleServer.open({
     host: "127.0.0.1",
     port: 0,
+    log: recordingLog([]),
+    memory,
+    socketsMax: 200,
     page: HTML,
     secret: "secret",
     operatorKey: () => Promise.resolve("the-key"),
@@ -49,6 +59,7 @@ async function setup(change: Partial<ConsoleServerOptions> = {}) {
       queries.stop();
       triggers.stop();
       await server[Symbol.asyncDispose]();
+      await until(() => memory.usedBytes === 0);
     },
   };
 }
@@ -158,21 +169,48 @@ Deno.test("ConsoleServer reports a taken port and an address that is not this ma
   });
 });
 
-Deno.test("ConsoleServer refuses pages beyond its bound, until one leaves", async () => {
+Deno.test("ConsoleServer keeps places for the operator beside the pages of guests", async () => {
   await using it = await setup();
+  const token = await tokenIn(it.url, "/?key=the-key");
   const clients: ConsoleClient[] = [];
-  for (let i = 0; i < BROWSERS_MAX; i++) clients.push(await ConsoleClient.silent(it.url));
-  assert.equal(it.server.browsers, BROWSERS_MAX);
+  const open = async (options?: { token: string }) => {
+    const client = await ConsoleClient.open(it.url, options);
+    clients.push(client);
+    return client;
+  };
+  for (let i = 0; i < GUESTS_MAX; i++) await (await open()).next("welcome");
 
-  using refused = await ConsoleClient.open(it.url);
+  assert.equal(await (await open()).closed, 1013);
+  for (let i = GUESTS_MAX; i < BROWSERS_MAX; i++) await (await open({ token })).next("welcome");
+  using refused = await ConsoleClient.open(it.url, { token });
   await refused.closed;
   assert.deepEqual(refused.heard, []);
   await clients.pop()!.close();
-  while (it.server.browsers === BROWSERS_MAX) await new Promise((r) => setTimeout(r, 5));
+  await until(() => it.server.browsers < BROWSERS_MAX);
+  await (await open({ token })).next("welcome");
+
+  await Promise.all(clients.map((each) => each.close()));
+});
+
+Deno.test("ConsoleServer is open to a page while others connect and say nothing", async () => {
+  await using it = await setup();
+  const silent: ConsoleClient[] = [];
+  for (let i = 0; i < 2 * BROWSERS_MAX; i++) silent.push(await ConsoleClient.silent(it.url));
+  assert.equal(it.server.browsers, GREETINGS_MAX);
+
   using client = await ConsoleClient.open(it.url);
   await client.next("welcome");
 
-  await Promise.all([...clients, client].map((each) => each.close()));
+  await Promise.all([...silent, client].map((each) => each.close()));
+});
+
+Deno.test("ConsoleServer cuts a connection that sends much before its hello", async () => {
+  await using it = await setup();
+  const silent = await ConsoleClient.silent(it.url);
+
+  silent.text("x".repeat(HELLO_BYTES_MAX + 1));
+
+  assert.equal(await silent.closed, 1008);
 });
 
 Deno.test("ConsoleServer closes all connections and its port when it stops", async () => {

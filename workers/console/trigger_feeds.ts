@@ -23,10 +23,20 @@ import type { WatchedTrigger } from "./wire.ts";
 
 /** Different triggers that all pages together watch. */
 export const TRIGGERS_MAX = 2_000;
+/** Of these, triggers of pages that are not the operator's. */
+export const GUEST_TRIGGERS_MAX = 1_500;
+/** Longest trigger as JSON: all of them are registrations of one worker, the console. */
+export const TRIGGER_CHARS_MAX = 4 * 1024;
+/** Firings that wait; further ones are dropped, and counted for those who watch. */
+export const FIRINGS_MAX = 10_000;
+/** Firings that are delivered before others get a turn. */
+const FIRINGS_PER_TURN = 200;
 
 /** Listens to one trigger; must not throw. */
 export interface TriggerListener {
   fired(payload: Json): void;
+  /** So many firings were dropped. */
+  missed?(count: number): void;
   /** The trigger could not be registered; no call follows. */
   failed(error: ErrorBody): void;
 }
@@ -48,6 +58,8 @@ export class TriggerFeeds {
   readonly #byKey = new Map<string, Feed>();
   readonly #byNumber = new Map<number, Feed>();
   readonly #stopListening: () => void;
+  /** Dropped firings by feed. */
+  readonly #dropped = new Map<number, number>();
   #inbox: { readonly feed: number; readonly payload: Json }[] = [];
   #wake = Promise.withResolvers<void>();
   #isStopped = false;
@@ -59,7 +71,11 @@ export class TriggerFeeds {
   constructor(engine: EngineClient, worker: ConsoleWorker) {
     this.#engine = engine;
     worker.registerFunction(this.#functionId, (payload, metadata) => {
-      this.#inbox.push({ feed: feedNumber(metadata), payload });
+      const feed = feedNumber(metadata);
+      if (this.#inbox.length < FIRINGS_MAX) this.#inbox.push({ feed, payload });
+      else if (this.#byNumber.has(feed)) {
+        this.#dropped.set(feed, (this.#dropped.get(feed) ?? 0) + 1);
+      }
       this.#wake.resolve();
     }, { description: "Takes what pages of the console watch", metadata: { internal: true } });
     this.#stopListening = engine.onChange((connected) => connected && this.#registerAgain());
@@ -69,10 +85,11 @@ export class TriggerFeeds {
   /**
    * Watches a trigger until the result is called.
    *
-   * @throws {EngineError} `overloaded` when too many different ones are watched.
+   * @throws {EngineError} `overloaded` when too many different ones are watched;
+   * `INVALID_ARGUMENTS` for one that is too long.
    */
-  watch(trigger: WatchedTrigger, listener: TriggerListener): () => void {
-    const feed = this.#feedOf(trigger);
+  watch(trigger: WatchedTrigger, listener: TriggerListener, isOperator = false): () => void {
+    const feed = this.#feedOf(trigger, isOperator);
     feed.listeners.add(listener);
     return () => {
       if (feed.listeners.delete(listener) && feed.listeners.size === 0) this.#remove(feed);
@@ -93,12 +110,18 @@ export class TriggerFeeds {
     this.#byNumber.clear();
   }
 
-  #feedOf(trigger: WatchedTrigger): Feed {
+  #feedOf(trigger: WatchedTrigger, isOperator: boolean): Feed {
     const key = canonicalJson([trigger.type, trigger.config ?? null]);
     const known = this.#byKey.get(key);
     if (known) return known;
-    if (this.#byKey.size >= TRIGGERS_MAX) {
-      const message = `${TRIGGERS_MAX} triggers are watched, which is the most; close a page`;
+    if (key.length > TRIGGER_CHARS_MAX) {
+      const message = `A trigger has ${key.length} characters; at most ${TRIGGER_CHARS_MAX} are ` +
+        "watched";
+      throw new EngineError("INVALID_ARGUMENTS", message);
+    }
+    const max = isOperator ? TRIGGERS_MAX : GUEST_TRIGGERS_MAX;
+    if (this.#byKey.size >= max) {
+      const message = `${max} triggers are watched, which is the most; close a page`;
       throw new EngineError("overloaded", message);
     }
     const number = ++this.#lastNumber;
@@ -163,6 +186,13 @@ export class TriggerFeeds {
     return this.#engine.call({ function_id, payload, traceparent });
   }
 
+  #reportDropped(): void {
+    for (const [feed, count] of this.#dropped) {
+      for (const listener of this.#byNumber.get(feed)?.listeners ?? []) listener.missed?.(count);
+    }
+    this.#dropped.clear();
+  }
+
   async #deliver(): Promise<void> {
     while (true) {
       await this.#wake.promise;
@@ -170,10 +200,12 @@ export class TriggerFeeds {
       this.#wake = Promise.withResolvers<void>();
       const inbox = this.#inbox;
       this.#inbox = [];
-      for (const { feed, payload } of inbox) {
+      for (const [at, { feed, payload }] of inbox.entries()) {
+        if (at % FIRINGS_PER_TURN === FIRINGS_PER_TURN - 1) await this.#engine.turn();
         const listeners = this.#byNumber.get(feed)?.listeners ?? [];
         for (const listener of [...listeners]) listener.fired(payload);
       }
+      this.#reportDropped();
     }
   }
 }

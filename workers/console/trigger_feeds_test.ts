@@ -6,7 +6,12 @@ import type { ErrorBody, Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConsoleWorker, settle } from "../../tests/console/fake_console_worker.ts";
 import { EngineClient } from "./engine_client.ts";
-import { TriggerFeeds, TRIGGERS_MAX } from "./trigger_feeds.ts";
+import {
+  GUEST_TRIGGERS_MAX,
+  TRIGGER_CHARS_MAX,
+  TriggerFeeds,
+  TRIGGERS_MAX,
+} from "./trigger_feeds.ts";
 
 function setup() {
   const worker = new FakeConsoleWorker();
@@ -146,12 +151,28 @@ Deno.test("TriggerFeeds ignores calls of its function that no trigger made", asy
 Deno.test("TriggerFeeds refuses different triggers beyond its bound", async () => {
   const { feeds, listen } = setup();
   const { listener } = listen();
-  for (let n = 0; n < TRIGGERS_MAX; n++) feeds.watch({ type: "log", config: { n } }, listener);
+  const watch = (n: number, isOperator = false) =>
+    feeds.watch({ type: "log", config: { n } }, listener, isOperator);
+  for (let n = 0; n < GUEST_TRIGGERS_MAX; n++) watch(n);
 
-  assert.throws(() => feeds.watch({ type: "one more" }, listener), { code: "overloaded" });
+  assert.throws(() => watch(-1), { code: "overloaded" });
+  for (let n = GUEST_TRIGGERS_MAX; n < TRIGGERS_MAX; n++) watch(n, true);
+  assert.throws(() => watch(-1, true), { code: "overloaded" });
   feeds.watch({ type: "log", config: { n: 0 } }, listen().listener);
   assert.equal(feeds.size, TRIGGERS_MAX);
   await settle();
+  feeds.stop();
+});
+
+Deno.test("TriggerFeeds refuses a trigger that is too long", () => {
+  const { feeds, listen } = setup();
+  const config = { text: "x".repeat(TRIGGER_CHARS_MAX) };
+
+  assert.throws(() => feeds.watch({ type: "log", config }, listen().listener), {
+    code: "INVALID_ARGUMENTS",
+  });
+
+  assert.equal(feeds.size, 0);
   feeds.stop();
 });
 

@@ -21,17 +21,35 @@ import {
 } from "../../sdk/typescript/wire/protocol.ts";
 import * as v from "../kit/schema.ts";
 import type { CheckedFunctions } from "./functions.ts";
+import {
+  charsOf,
+  compare,
+  DESCRIPTION_CHARS_MAX,
+  keysOf,
+  type Page,
+  pageAnswer,
+  type PageBounds,
+  PageFields,
+  pageOf,
+  pageOfSorted,
+  VALUE_CHARS_MAX,
+} from "./pages.ts";
 
 /** Ids in one `engine::functions::info`. */
 const INFO_IDS_MAX = 32;
 /** Characters of `config_summary`. */
 const SUMMARY_CHARS_MAX = 80;
+/** Of the triggers in the description of a function. */
+const DETAIL_BOUNDS: PageBounds = { entries: 1_000, chars: 256 * 1024 };
+/** Digits of a time in milliseconds since 1970. */
+const TIME_DIGITS = 16;
 
 /** Engine functions that listings include by default. */
 const LISTED_PREFIXES = ["engine::queue::", "engine::durable::"];
 
 const Text = v.nullish(v.string());
 const ListTypes = v.object({
+  ...PageFields,
   search: Text,
   prefix: Text,
   worker: Text,
@@ -50,6 +68,7 @@ const FunctionInfo = v.object({
 });
 const TypeInfo = v.object({ id: v.text(1), namespace: Text });
 const ListTriggers = v.object({
+  ...PageFields,
   search: Text,
   trigger_type: Text,
   function_id: Text,
@@ -57,46 +76,46 @@ const ListTriggers = v.object({
   include_internal: v.nullish(v.boolean()),
 });
 const TriggerInfo = v.object({ id: v.text(1) });
-const ListWorkers = v.object({ search: Text, runtime: Text, status: Text });
+const ListWorkers = v.object({ ...PageFields, search: Text, runtime: Text, status: Text });
 const WorkerInfo = v.object({ name: v.text(1), namespace: Text });
 
 /** Registers the discovery functions. */
 export function registerDirectory(registry: CheckedFunctions, directory: Directory): void {
   registerFunctionQueries(registry, directory);
-  registry.add("engine::triggers::list", "Available trigger types", ListTypes, (query) => {
-    return { triggers: listTypes(directory, query).map(typeSummary) };
+  const types = "Available trigger types, in pages";
+  registry.addQuery("engine::triggers::list", types, ListTypes, (query) => {
+    return pageAnswer("triggers", listTypes(directory, query));
   });
-  registry.add("engine::triggers::info", "Schemas of a trigger type", TypeInfo, (query) => {
+  registry.addQuery("engine::triggers::info", "Schemas of a trigger type", TypeInfo, (query) => {
     const view = directory.triggerType(query.namespace ?? DEFAULT_NAMESPACE, query.id);
     const ids = () => directory.triggerTypes().map(({ id }) => id);
     return typeDetail(view ?? notFound("Trigger type", query.id, ids()));
   });
   const registered = "engine::registered-triggers";
-  registry.add(`${registered}::list`, "Registered triggers", ListTriggers, (query) => {
-    return { registered_triggers: listTriggers(directory, query) };
+  const triggers = "Registered triggers, in pages";
+  registry.addQuery(`${registered}::list`, triggers, ListTriggers, (query) => {
+    return pageAnswer("registered_triggers", listTriggers(directory, query));
   });
-  registry.add(`${registered}::info`, "A trigger, its type and function", TriggerInfo, ({ id }) => {
+  const trigger = "A trigger, its type and function";
+  registry.addQuery(`${registered}::info`, trigger, TriggerInfo, ({ id }) => {
     return describeTrigger(directory, id, registry);
   });
-  registry.add("engine::workers::list", "Connected workers", ListWorkers, (query) => {
-    return { workers: listWorkers(directory, query) };
+  const workers = "Connected workers, in pages";
+  registry.addQuery("engine::workers::list", workers, ListWorkers, (query) => {
+    return pageAnswer("workers", listWorkers(directory, query));
   });
-  registry.add("engine::workers::info", "A worker and what it offers", WorkerInfo, (query) => {
+  registry.addQuery("engine::workers::info", "A worker and what it offers", WorkerInfo, (query) => {
     return describeWorker(directory, query.name, query.namespace ?? undefined);
   });
 }
 
 function registerFunctionQueries(registry: CheckedFunctions, directory: Directory): void {
-  const list = "Available functions, sorted by id";
-  registry.add("engine::functions::list", list, ListFunctions, (query) => {
-    const views = listFunctions(directory, query);
-    if (!query.include_replicas) return { functions: views.map(functionSummary) };
-    return {
-      functions: views.map((view) => ({ ...functionSummary(view), ...replicaCount(view) })),
-    };
+  const list = "Available functions, sorted by id, in pages";
+  registry.addQuery("engine::functions::list", list, ListFunctions, (query) => {
+    return pageAnswer("functions", listFunctions(directory, query));
   });
   const info = "Schemas and triggers of functions";
-  registry.add("engine::functions::info", info, FunctionInfo, (query) => {
+  registry.addQuery("engine::functions::info", info, FunctionInfo, (query) => {
     return describeFunctions(directory, query, registry);
   });
 }
@@ -105,17 +124,27 @@ function registerFunctionQueries(registry: CheckedFunctions, directory: Director
 export function listFunctions(
   directory: Directory,
   query: v.InferOutput<typeof ListFunctions>,
-): FunctionView[] {
-  const { search, prefix, worker, workers, include_internal } = query;
+  bounds?: PageBounds,
+): Page {
+  const { search, prefix, worker, workers, include_internal, include_replicas } = query;
   const names = workers ?? (worker === undefined || worker === null ? undefined : [worker]);
-  return directory.functions()
-    .filter((view) =>
-      (include_internal || !isHidden(view)) &&
-      (!prefix || view.function_id.startsWith(prefix)) &&
-      (!names || names.includes(view.worker_name)) &&
-      contains(search, view.function_id, view.description)
-    )
-    .sort((a, b) => compare(a.function_id, b.function_id) || compare(a.namespace, b.namespace));
+  const hasText = searchFor(search);
+  const isListed = (view: FunctionView): boolean =>
+    (include_internal || !isHidden(view)) &&
+    (!prefix || view.function_id.startsWith(prefix)) &&
+    (!names || names.includes(view.worker_name)) &&
+    hasText(view.function_id, view.description);
+  const [after = "", afterNamespace = ""] = keysOf(query);
+  const views = Iterator.from(directory.functionsAfter(after, afterNamespace)).filter(isListed);
+  const entryOf = (view: FunctionView): JsonObject => ({
+    ...functionSummary(view),
+    ...include_replicas && replicaCount(view),
+  });
+  return pageOfSorted(views, functionKeys, entryOf, query, bounds);
+}
+
+function functionKeys({ function_id, namespace }: FunctionView): string[] {
+  return [function_id, namespace];
 }
 
 function describeFunctions(
@@ -124,8 +153,10 @@ function describeFunctions(
   registry: CheckedFunctions,
 ): Json {
   const { function_id, function_ids, include_replicas } = query;
+  const wanted = new Set(function_ids ?? [function_id]);
+  const triggers = directory.triggers().filter((trigger) => wanted.has(trigger.function_id));
   const about = (view: FunctionView): JsonObject => ({
-    ...detail(view, directory, registry),
+    ...detail(view, triggers, registry),
     ...include_replicas && replicaList(view, directory),
   });
   const namespace = query.namespace ?? DEFAULT_NAMESPACE;
@@ -148,41 +179,52 @@ function describeFunctions(
 }
 
 /** Adds the schema of functions of this worker, which do not register one. */
-function detail(view: FunctionView, directory: Directory, registry: CheckedFunctions): JsonObject {
+function detail(
+  view: FunctionView,
+  triggers: readonly TriggerView[],
+  registry: CheckedFunctions,
+): JsonObject {
   const request_schema = view.builtin ? registry.schemaOf(view.function_id) : undefined;
-  return functionDetail(request_schema ? { ...view, request_schema } : view, directory);
+  return functionDetail(request_schema ? { ...view, request_schema } : view, triggers);
 }
 
 function listTypes(
   directory: Directory,
   query: v.InferOutput<typeof ListTypes>,
-): TriggerTypeView[] {
+): Page {
   const { search, prefix, worker, include_internal } = query;
-  return directory.triggerTypes()
-    .filter((view) =>
-      (include_internal || !isEngines(view.id)) &&
-      (!prefix || view.id.startsWith(prefix)) &&
-      (!worker || view.worker_name === worker) &&
-      contains(search, view.id, view.description)
-    )
-    .sort((a, b) => compare(a.id, b.id) || compare(a.namespace, b.namespace));
+  const hasText = searchFor(search);
+  const views = directory.triggerTypes().filter((view) =>
+    (include_internal || !isEngines(view.id)) &&
+    (!prefix || view.id.startsWith(prefix)) &&
+    (!worker || view.worker_name === worker) &&
+    hasText(view.id, view.description)
+  );
+  return pageOf(views, typeKeys, typeSummary, query);
+}
+
+function typeKeys({ id, namespace }: TriggerTypeView): string[] {
+  return [id, namespace];
 }
 
 function listTriggers(
   directory: Directory,
   query: v.InferOutput<typeof ListTriggers>,
-): JsonObject[] {
+): Page {
   const { search, trigger_type, function_id, worker, include_internal } = query;
-  return directory.triggers()
-    .filter((view) =>
-      (include_internal || !runsHidden(directory, view.namespace, view.function_id)) &&
-      (!trigger_type || view.trigger_type === trigger_type) &&
-      (!function_id || view.function_id === function_id) &&
-      (!worker || view.worker_name === worker) &&
-      contains(search, view.id, view.trigger_type, view.function_id)
-    )
-    .sort((a, b) => compare(a.trigger_type, b.trigger_type) || compare(a.id, b.id))
-    .map(triggerSummary);
+  const hasText = searchFor(search);
+  const views = directory.triggers().filter((view) =>
+    (!trigger_type || view.trigger_type === trigger_type) &&
+    (!function_id || view.function_id === function_id) &&
+    (!worker || view.worker_name === worker) &&
+    hasText(view.id, view.trigger_type, view.function_id) &&
+    (include_internal || !runsHidden(directory, view.namespace, view.function_id))
+  );
+  return pageOf(views, triggerKeys, triggerSummary, query);
+}
+
+function triggerKeys({ trigger_type, id }: TriggerView): string[] {
+  return [trigger_type, id];
 }
 
 function describeTrigger(directory: Directory, id: string, registry: CheckedFunctions): JsonObject {
@@ -193,24 +235,24 @@ function describeTrigger(directory: Directory, id: string, registry: CheckedFunc
     ...triggerSummary(view),
     ...view.metadata !== undefined && { metadata: view.metadata },
     trigger: type ? typeDetail(type) : null,
-    function: target ? detail(target, directory, registry) : null,
+    function: target ? detail(target, directory.triggers(), registry) : null,
   };
 }
 
-function listWorkers(directory: Directory, query: v.InferOutput<typeof ListWorkers>): JsonObject[] {
+function listWorkers(directory: Directory, query: v.InferOutput<typeof ListWorkers>): Page {
   const { search, runtime, status } = query;
-  return directory.workers()
-    .filter((view) =>
-      (view.announced || view.builtin) &&
-      (!runtime || view.runtime === runtime) &&
-      (!status || view.status === status) &&
-      contains(search, view.name, view.description)
-    )
-    .sort((a, b) =>
-      compare(a.name ?? "", b.name ?? "") || a.connected_at_ms - b.connected_at_ms ||
-      compare(a.id, b.id)
-    )
-    .map(workerSummary);
+  const hasText = searchFor(search);
+  const views = directory.workers().filter((view) =>
+    (view.announced || view.builtin) &&
+    (!runtime || view.runtime === runtime) &&
+    (!status || view.status === status || (status === "suspect" && view.suspect)) &&
+    hasText(view.name, view.description)
+  );
+  return pageOf(views, workerKeys, workerSummary, query);
+}
+
+function workerKeys({ name, connected_at_ms, id }: WorkerView): string[] {
+  return [name ?? "", String(connected_at_ms).padStart(TIME_DIGITS, "0"), id];
 }
 
 function describeWorker(
@@ -231,12 +273,17 @@ function describeWorker(
       ...view.pid !== null && { pid: view.pid },
       internal: view.builtin,
     },
-    functions: directory.functions().filter(({ worker_ids }) => worker_ids.includes(id))
-      .sort((a, b) => compare(a.function_id, b.function_id)).map(functionSummary),
-    trigger_types: directory.triggerTypes().filter(({ worker_id }) => worker_id === id)
-      .sort((a, b) => compare(a.id, b.id)).map(typeSummary),
-    registered_triggers: directory.triggers().filter(({ worker_id }) => worker_id === id)
-      .sort((a, b) => compare(a.id, b.id)).map(triggerSummary),
+    functions: pageOf(directory.functionsOf(id), functionKeys, functionSummary).entries,
+    trigger_types: pageOf(
+      directory.triggerTypes().filter(({ worker_id }) => worker_id === id),
+      typeKeys,
+      typeSummary,
+    ).entries,
+    registered_triggers: pageOf(
+      directory.triggers().filter(({ worker_id }) => worker_id === id),
+      (view) => [view.id],
+      triggerSummary,
+    ).entries,
   };
 }
 
@@ -245,21 +292,22 @@ function isHidden(view: FunctionView): boolean {
 }
 
 function runsHidden(directory: Directory, namespace: string, function_id: string): boolean {
-  return isEngines(function_id) || directory.function(namespace, function_id)?.internal === true;
+  return isEngines(function_id) || directory.isInternal(namespace, function_id);
 }
 
 function isEngines(id: string): boolean {
   return id.startsWith("engine::") && !LISTED_PREFIXES.some((prefix) => id.startsWith(prefix));
 }
 
-/** Whether one of the texts contains the searched one, ignoring case. */
-function contains(
-  search: string | null | undefined,
-  ...texts: (string | null | undefined)[]
-): boolean {
-  if (!search) return true;
+/** Whether one of some texts contains the searched one, ignoring case. */
+type HasText = (...texts: (string | null | undefined)[]) => boolean;
+
+/** Searches ids whole, and as much of a description as a list shows. */
+function searchFor(search: string | null | undefined): HasText {
+  if (!search) return () => true;
   const wanted = search.toLowerCase();
-  return texts.some((text) => text?.toLowerCase().includes(wanted));
+  return (...texts) =>
+    texts.some((text) => text?.slice(0, DESCRIPTION_CHARS_MAX).toLowerCase().includes(wanted));
 }
 
 /** @throws {EngineError} `NOT_FOUND`, with similar ids. */
@@ -312,14 +360,14 @@ function replicaList({ worker_ids }: FunctionView, directory: Directory): JsonOb
 }
 
 /** A function with its schemas and the triggers that run it. */
-function functionDetail(view: FunctionView, directory: Directory): JsonObject {
+function functionDetail(view: FunctionView, triggers: readonly TriggerView[]): JsonObject {
   const { request_schema, response_schema } = view;
-  const registered_triggers = directory.triggers()
-    .filter((trigger) =>
-      trigger.function_id === view.function_id && trigger.namespace === view.namespace
-    )
-    .sort((a, b) => compare(a.id, b.id))
-    .map(({ id, trigger_type, config }) => ({ id, trigger_type, config }));
+  const own = triggers.filter(({ function_id, namespace }) =>
+    function_id === view.function_id && namespace === view.namespace
+  );
+  const entryOf = ({ id, trigger_type, config }: TriggerView) => ({ id, trigger_type, config });
+  const page = pageOf(own, ({ id }) => [id], entryOf, {}, DETAIL_BOUNDS);
+  const registered_triggers = page.entries;
   return {
     ...functionSummary(view),
     ...request_schema !== undefined && { request_schema },
@@ -369,6 +417,7 @@ function workerSummary(view: WorkerView): JsonObject {
     runtime: view.runtime,
     os: view.os,
     status: view.status,
+    suspect: view.suspect,
     function_count: view.function_count,
     connected_at_ms: view.connected_at_ms,
     active_invocations: view.active_invocations,
@@ -377,13 +426,9 @@ function workerSummary(view: WorkerView): JsonObject {
   };
 }
 
-/** Compares by code units, independent of the locale. */
-export function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
 /** The start of a configuration as text. */
 function summarize(config: Json): string {
+  if (charsOf(config, VALUE_CHARS_MAX) > VALUE_CHARS_MAX) return "too large to be listed";
   const characters = [...JSON.stringify(config).slice(0, 2 * SUMMARY_CHARS_MAX + 2)];
   if (characters.length <= SUMMARY_CHARS_MAX) return characters.join("");
   return characters.slice(0, SUMMARY_CHARS_MAX).join("") + "…";

@@ -113,6 +113,73 @@ for (
   });
 }
 
+Deno.test("lists are read in pages", async () => {
+  await using it = await setup();
+
+  const first = await it.ask("engine::functions::list", { limit: 1 });
+  const cursor = first.next_cursor!;
+  const second = await it.ask("engine::functions::list", { limit: 1, cursor });
+
+  assert.deepEqual(ids(first, "functions", "namespace"), ["blue"]);
+  assert.deepEqual(ids(second, "functions", "namespace"), ["default"]);
+  assert.equal(second.next_cursor, undefined);
+  for (const [list, name] of LISTS) {
+    const page = await it.ask(list, { limit: 1, include_internal: true });
+    assert.equal((page[name] as Json[]).length, 1);
+    assert.equal(typeof page.next_cursor, "string", list);
+    const all = await it.ask(list, { include_internal: true });
+    const next = await it.ask(list, { include_internal: true, cursor: page.next_cursor! });
+    assert.deepEqual([...page[name] as Json[], ...next[name] as Json[]], all[name], list);
+  }
+});
+
+/** Lists with more than one entry in these tests. */
+const LISTS = [
+  ["engine::functions::list", "functions"],
+  ["engine::triggers::list", "triggers"],
+  ["engine::workers::list", "workers"],
+] as const;
+
+Deno.test("a search of 20 MB is refused, for every list", async () => {
+  await using it = await setup();
+
+  for (const list of [...LISTS.map(([id]) => id), "engine::registered-triggers::list"]) {
+    await assert.rejects(it.ask(list, { search: "x".repeat(20_000_000) }), {
+      code: "invalid_payload",
+      message: /: search has 20000000 characters, at most 200 are accepted$/,
+    });
+  }
+  await assert.rejects(it.ask("engine::workers::info", { name: "x".repeat(2_000) }), {
+    code: "invalid_payload",
+  });
+});
+
+Deno.test("no entry makes a list fail or large", async () => {
+  await using it = await setup();
+  const big = await it.local.connect("big", { description: "d".repeat(200_000) });
+  const metadata = { m: "m".repeat(100_000) };
+  for (let i = 0; i < 50; i++) big.registerFunction(`big::f${i}`, () => 1, { metadata });
+  const config = { note: "x".repeat(100_000) };
+  for (let i = 0; i < 50; i++) {
+    big.registerTrigger({ type: "till", function_id: "big::f0", config, metadata: { i } });
+  }
+  await it.local.settle();
+
+  for (
+    const [list, name] of [...LISTS, ["engine::registered-triggers::list", "registered_triggers"]]
+  ) {
+    const page = await it.ask(list!, {});
+    assert.ok(JSON.stringify(page).length < 200_000, list);
+    if (name !== "triggers") {
+      const cut = (page[name!] as JsonObject[]).find(({ truncated }) => truncated !== undefined);
+      assert.ok(cut, list);
+    }
+  }
+  const info = await it.ask("engine::functions::info", { function_id: "big::f0" });
+  assert.deepEqual(info.metadata, metadata);
+  assert.ok(JSON.stringify(info).length < 200_000);
+});
+
 Deno.test("engine::functions::info describes a function with its triggers", async () => {
   await using it = await setup();
 
@@ -318,6 +385,7 @@ Deno.test("engine::workers::list contains announced and built-in workers", async
     "os",
     "runtime",
     "status",
+    "suspect",
     "version",
   ]);
   assert.equal(shop.description, "Sells things");

@@ -11,6 +11,7 @@ import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { fit } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
+import { checkFilters } from "./pages.ts";
 
 /** The functions of one worker and their schemas. */
 export class CheckedFunctions {
@@ -38,6 +39,19 @@ export class CheckedFunctions {
       (payload, _metadata, context) => run(fit(id, of, payload ?? {}), context),
       { description },
     );
+  }
+
+  /** The same for a query, whose texts and lists are short; longer ones are `invalid_payload`. */
+  addQuery<Of>(
+    id: string,
+    description: string,
+    of: v.Schema<Of>,
+    run: (payload: Of) => Json | Promise<Json>,
+  ): void {
+    this.add(id, description, of, (payload) => {
+      checkFilters(id, payload as object);
+      return run(payload);
+    });
   }
 
   /** The JSON Schema of a function's payload; `undefined` if it is not registered here. */

@@ -8,6 +8,7 @@ import { fitConfig } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
 import { registerDirectory } from "./directory.ts";
 import { CheckedFunctions } from "./functions.ts";
+import { registerStateFile } from "./state_file.ts";
 import { registerSettings, registerSupervision } from "./supervision.ts";
 import { EngineTriggers } from "./triggers.ts";
 
@@ -24,7 +25,10 @@ export const engine: BuiltinWorker<v.InferOutput<typeof Config>> = {
     registerDirectory(registry, host.directory);
     registerSupervision(registry, host);
     registerSettings(registry, host);
-    const triggers = new EngineTriggers(worker, host.directory, host.clock);
+    registerStateFile(registry, host);
+    const dropped = (): void =>
+      host.log.warn("too many changes wait for their triggers; dropped one");
+    const triggers = new EngineTriggers(worker, host.directory, host.clock, dropped);
     triggers.register(worker);
     const stack = new AsyncDisposableStack();
     stack.defer(() => triggers.stop());

@@ -26,20 +26,31 @@ const LOG_TAIL_LINES = 100;
 /** Lines of a worker's log in one answer. */
 const LOG_TAIL_LINES_MAX = 10_000;
 
+/** Characters of a name that is looked up: an error repeats it. */
+const NAME_CHARS_MAX = 256;
+/** Characters of a path, as systems have it. */
+const PATH_CHARS_MAX = 4_096;
+/** Words of a command, and characters of each. */
+const COMMAND_WORDS_MAX = 1_000;
+const COMMAND_WORD_CHARS_MAX = 128 * 1024;
+
 const Nothing = v.object({});
-const Name = v.object({ name: v.text(1) });
+const Name = v.object({ name: v.text(1, NAME_CHARS_MAX) });
 const Restart = v.object({ ...Name.entries, reinstall: v.nullish(v.boolean()) });
 const Logs = v.object({ ...Name.entries, tail: v.nullish(v.int(0, LOG_TAIL_LINES_MAX)) });
 const Replica = v.int(1, REPLICAS_MAX);
 const Exec = v.object({
   ...Name.entries,
-  command: v.pipe(v.array(v.string()), v.minLength(1)),
+  command: v.pipe(
+    v.list(v.text(0, COMMAND_WORD_CHARS_MAX), COMMAND_WORDS_MAX),
+    v.minLength(1),
+  ),
   replica: v.nullish(Replica),
 });
 const Add = v.pipe(
   v.object({
-    name: v.nullish(v.text(1)),
-    path: v.nullish(v.text(1)),
+    name: v.nullish(v.text(1, NAME_CHARS_MAX)),
+    path: v.nullish(v.text(1, PATH_CHARS_MAX)),
     isolation: v.nullish(v.picklist(["microvm", "process"])),
     accel: v.nullish(v.picklist(["auto", "kvm", "tcg"])),
     replicas: v.nullish(Replica),
@@ -106,7 +117,7 @@ function registerCommands(registry: CheckedFunctions, host: SupervisionHost): vo
 }
 
 /** @throws {EngineError} `FORBIDDEN` unless an operator calls: the engine's user on its machine. */
-function checkOperator(host: SupervisionHost, { caller, function_id }: CallContext): void {
+export function checkOperator(host: SupervisionHost, { caller, function_id }: CallContext): void {
   if (caller !== undefined && host.directory.worker(caller)?.operator) return;
   const { path, problem } = host.supervision.info().control_key;
   const why = problem === null ? `its key is in ${path}` : `the key is unavailable: ${problem}`;

@@ -34,6 +34,7 @@ const INFO: EngineInfo = {
   endpoints: [{ name: "http", url: "http://127.0.0.1:3111" }],
   started_at_ms: 5,
   platform: "linux",
+  descriptors: { limit: 20_000, open: 40 },
   control_key: { path: "/state/engine/49134.json", problem: null },
 };
 
@@ -257,6 +258,7 @@ Deno.test("a worker cannot claim an operator's connection as its caller", async 
     sendBinary: () => {},
     pause: () => true,
     resume: () => {},
+    probe: () => {},
     close: () => {},
   }, other);
   const id = '"function_id":"engine::supervisor::stop"';
@@ -406,3 +408,22 @@ Deno.test("engine::config::list returns each value with its source, and the file
 
   assert.deepEqual(answer, { settings, path: "/project/config.yaml" });
 });
+
+const TOO_LONG: readonly [string, Json][] = [
+  ["status", { name: "x".repeat(257) }],
+  ["logs", { name: "x".repeat(1_000_000) }],
+  ["add", { path: `/${"x".repeat(4_096)}` }],
+  ["add", { name: "x".repeat(257) }],
+  ["exec", { name: "math", command: Array(1_001).fill("x") }],
+  ["exec", { name: "math", command: ["x".repeat(200_000)] }],
+];
+
+for (const [name, payload] of TOO_LONG) {
+  const what = JSON.stringify(payload).slice(0, 24);
+  Deno.test(`engine::supervisor::${name} refuses what is too long, such as ${what}`, async () => {
+    await using it = await setup({ operator: true });
+
+    await assert.rejects(it.ask(name, payload), { code: "deserialization_error" });
+    assert.deepEqual(it.asked, []);
+  });
+}

@@ -4,7 +4,8 @@
  *
  * Changes usually come in bursts, so all types but `engine::workers-available` fire once, a short
  * time after the first change of a burst. `engine::functions-available` fires only if the set of
- * function ids differs then. Payloads name what changed; subscribers query the details.
+ * function ids differs then. Payloads name what changed, and have a bound; subscribers query the
+ * details. The number of triggers of a worker is bounded, since each change concerns all of them.
  *
  * @module
  */
@@ -12,10 +13,12 @@ import type { Clock } from "../../engine/ports/clock.ts";
 import type { Directory } from "../../engine/ports/directory.ts";
 import type { EngineEvent } from "../../engine/ports/events.ts";
 import type { TriggerInstance } from "../../sdk/typescript/options.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import { fireTriggers } from "../kit/triggers.ts";
-import { functionSummary, listFunctions } from "./directory.ts";
+import { listFunctions } from "./directory.ts";
+import { FanOut, Subscribers } from "./fan_out.ts";
+import { pageAnswer, type PageBounds } from "./pages.ts";
 
 /** Delay from the first change of a burst until `engine::functions-available` fires. */
 export const FUNCTIONS_CHANGED_DEBOUNCE_MS = 100;
@@ -23,6 +26,10 @@ export const FUNCTIONS_CHANGED_DEBOUNCE_MS = 100;
 export const CHANGES_DEBOUNCE_MS = 100;
 /** Names in one payload; subscribers query the others. */
 export const CHANGES_NAMED_MAX = 1_000;
+/** Triggers of these types that one worker may register. */
+export const CHANGE_TRIGGERS_PER_WORKER_MAX = 100;
+/** Of the functions in one payload; subscribers query the others. */
+const FUNCTIONS_NAMED: PageBounds = { entries: CHANGES_NAMED_MAX, chars: 256 * 1024 };
 
 const Names = { type: "array", items: { type: "string" } } as const;
 
@@ -68,34 +75,50 @@ type TypeId = keyof typeof TYPES;
 interface Burst {
   /** What changed; the first {@linkcode CHANGES_NAMED_MAX} names. */
   readonly names: Set<string>;
-  readonly cancel: () => void;
+  cancel: () => void;
 }
 
 /** Provider of these trigger types. */
 export class EngineTriggers {
-  readonly #worker: Pick<Worker, "trigger">;
   readonly #directory: Directory;
   readonly #clock: Clock;
-  readonly #triggers = new Map<TypeId, Map<string, TriggerInstance>>();
+  readonly #fanOut: FanOut;
+  readonly #triggers = new Map<TypeId, Subscribers>();
+  /** The worker that registered each trigger, by the trigger's id. */
+  readonly #owners = new Map<string, string>();
+  /** Number of triggers by worker. */
+  readonly #counts = new Map<string, number>();
   readonly #bursts = new Map<TypeId, Burst>();
-  /** The function ids at the last comparison. */
-  #functionIds: string;
+  /** The set of function ids at the last comparison. */
+  #functionsMark: string;
 
-  constructor(worker: Pick<Worker, "trigger">, directory: Directory, clock: Clock) {
-    this.#worker = worker;
+  /** `dropped` is called for each event that is dropped because too many wait. */
+  constructor(
+    worker: Pick<Worker, "trigger">,
+    directory: Directory,
+    clock: Clock,
+    dropped: () => void = () => {},
+  ) {
     this.#directory = directory;
     this.#clock = clock;
-    this.#functionIds = this.#currentFunctionIds();
+    this.#fanOut = new FanOut(worker, clock, dropped);
+    this.#functionsMark = directory.functionsMark();
   }
 
   /** Registers the trigger types. */
   register(worker: Pick<Worker, "registerTriggerType">): void {
     for (const [id, { description, format }] of Object.entries(TYPES)) {
-      const triggers = new Map<string, TriggerInstance>();
+      const triggers = new Subscribers();
       this.#triggers.set(id as TypeId, triggers);
       worker.registerTriggerType({ id, description, call_request_format: format }, {
-        registerTrigger: (trigger) => void triggers.set(trigger.id, trigger),
-        unregisterTrigger: (trigger) => void triggers.delete(trigger.id),
+        registerTrigger: (trigger) => {
+          this.#count(trigger);
+          this.#fanOut.subscribe(triggers, trigger);
+        },
+        unregisterTrigger: (trigger) => {
+          triggers.remove(trigger.id);
+          this.#uncount(trigger.id);
+        },
       });
     }
   }
@@ -106,6 +129,7 @@ export class EngineTriggers {
       case "worker_disconnected":
         return this.#fireWorkers(event.type, event.worker_id);
       case "worker_announced":
+      case "worker_suspected":
         return this.#fireWorkers("worker_metadata_updated", event.worker_id);
       case "functions_changed":
         if (!event.ids_changed) return;
@@ -130,7 +154,33 @@ export class EngineTriggers {
   stop(): void {
     for (const { cancel } of this.#bursts.values()) cancel();
     this.#bursts.clear();
+    this.#fanOut.stop();
     this.#triggers.clear();
+  }
+
+  /** @throws {EngineError} `trigger_registration_failed` when its worker has too many. */
+  #count({ id }: TriggerInstance): void {
+    this.#uncount(id);
+    const { worker_id = "", worker_name } = this.#directory.trigger(id) ?? {};
+    const count = this.#counts.get(worker_id) ?? 0;
+    if (count >= CHANGE_TRIGGERS_PER_WORKER_MAX) {
+      throw new EngineError(
+        "trigger_registration_failed",
+        `Worker ${worker_name} has ${count} triggers for changes in the engine, which is the ` +
+          "most; one per type is enough",
+      );
+    }
+    this.#owners.set(id, worker_id);
+    this.#counts.set(worker_id, count + 1);
+  }
+
+  #uncount(id: string): void {
+    const worker_id = this.#owners.get(id);
+    if (worker_id === undefined) return;
+    this.#owners.delete(id);
+    const count = this.#counts.get(worker_id)! - 1;
+    if (count > 0) this.#counts.set(worker_id, count);
+    else this.#counts.delete(worker_id);
   }
 
   /** Fires `type` after a burst of changes, unless `payload` then returns `undefined`. */
@@ -141,15 +191,26 @@ export class EngineTriggers {
   ): void {
     let burst = this.#bursts.get(type);
     if (!burst) {
-      const names = new Set<string>();
-      const cancel = this.#clock.after(ms, () => {
-        this.#bursts.delete(type);
-        const value = payload([...names]);
-        if (value !== undefined) this.#fire(type, value);
-      });
-      this.#bursts.set(type, burst = { names, cancel });
+      burst = { names: new Set(), cancel: () => {} };
+      this.#bursts.set(type, burst);
+      this.#arm(type, burst, payload, ms);
     }
     if (name !== undefined && burst.names.size < CHANGES_NAMED_MAX) burst.names.add(name);
+  }
+
+  #arm(
+    type: TypeId,
+    burst: Burst,
+    payload: (names: string[]) => Json | undefined,
+    ms: number,
+  ): void {
+    burst.cancel = this.#clock.after(ms, () => {
+      // The one before has not reached all triggers: this burst becomes longer.
+      if (this.#triggers.get(type)?.waiting) return this.#arm(type, burst, payload, ms);
+      this.#bursts.delete(type);
+      const value = payload([...burst.names]);
+      if (value !== undefined) this.#fire(type, value);
+    });
   }
 
   #fireWorkers(event: string, worker_id: string): void {
@@ -160,21 +221,16 @@ export class EngineTriggers {
    * The payload of `engine::functions-available`; `undefined` if the ids are the same as before.
    */
   #compareFunctions(): Json | undefined {
-    const ids = this.#currentFunctionIds();
-    if (ids === this.#functionIds) return undefined;
-    this.#functionIds = ids;
+    const mark = this.#directory.functionsMark();
+    if (mark === this.#functionsMark) return undefined;
+    this.#functionsMark = mark;
     if (!this.#triggers.get("engine::functions-available")?.size) return undefined;
-    const functions = listFunctions(this.#directory, {}).map(functionSummary);
-    return { event: "functions_changed", functions };
-  }
-
-  /** All function ids, serialized for comparison. */
-  #currentFunctionIds(): string {
-    const views = listFunctions(this.#directory, { include_internal: true });
-    return JSON.stringify(views.map(({ namespace, function_id }) => [namespace, function_id]));
+    const page = listFunctions(this.#directory, {}, FUNCTIONS_NAMED);
+    return { event: "functions_changed", ...pageAnswer("functions", page) };
   }
 
   #fire(type: TypeId, payload: Json): void {
-    fireTriggers(this.#worker, this.#triggers.get(type)?.values() ?? [], payload);
+    const triggers = this.#triggers.get(type);
+    if (triggers) this.#fanOut.send(triggers, payload);
   }
 }

@@ -11,6 +11,7 @@ import { FakeDirectory } from "../../tests/fakes/fake_supervision.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { engine } from "./mod.ts";
 import {
+  CHANGE_TRIGGERS_PER_WORKER_MAX,
   CHANGES_DEBOUNCE_MS,
   CHANGES_NAMED_MAX,
   EngineTriggers,
@@ -256,4 +257,21 @@ Deno.test("EngineTriggers fires neither unregistered triggers nor after stop()",
   clock.tick(CHANGES_DEBOUNCE_MS);
 
   assert.deepEqual([fired, clock.waiting], [[], 0]);
+});
+
+Deno.test("a worker has a bounded number of triggers for changes", async () => {
+  await using it = await setup();
+  const greedy = await it.local.connect("greedy");
+  for (let i = 0; i < CHANGE_TRIGGERS_PER_WORKER_MAX + 5; i++) {
+    const type = i % 2 === 0 ? "engine::functions-available" : "engine::workers-available";
+    greedy.registerTrigger({ type, function_id: "watch::receive", metadata: { i } });
+  }
+  await it.wait();
+
+  const states = it.local.router.directory.triggers().map(({ state }) => state);
+  assert.equal(states.filter((state) => state === "offered").length, 100);
+  assert.equal(states.filter((state) => state === "refused").length, 5);
+  await it.watch("functions");
+  const last = it.local.router.directory.triggers().at(-1)!;
+  assert.equal(last.state, "offered");
 });

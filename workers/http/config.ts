@@ -41,7 +41,7 @@ const Shape = v.pipe(
     concurrency_max: v.optional(v.int(1), HTTP_CONCURRENCY_MAX),
     cors: v.optional(
       v.strictObject({
-        origins: v.optional(v.array(v.text(1)), ["*"]),
+        origins: v.optional(v.array(v.text(1)), []),
         methods: v.optional(v.array(v.pipe(v.text(1), v.toUpperCase())), [
           ...ROUTE_METHODS,
           "OPTIONS",
@@ -49,6 +49,7 @@ const Shape = v.pipe(
       }),
       {},
     ),
+    allowed_hosts: v.optional(v.array(v.text(1)), []),
     middleware: v.optional(v.array(GlobalMiddleware), []),
     auth_token: v.optional(
       v.pipe(

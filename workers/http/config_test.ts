@@ -23,13 +23,14 @@ function problemsOf(raw: Json): string[] {
 Deno.test("parseHttpConfig() fills in the defaults", () => {
   for (const raw of [undefined, null, {}]) {
     assert.deepEqual(parseHttpConfig(raw), {
+      allowed_hosts: [],
       host: "127.0.0.1",
       port: 3111,
       timeout_ms: 30_000,
       body_bytes_max: 16 * 1024 * 1024,
       concurrency_max: 1_024,
       cors: {
-        origins: ["*"],
+        origins: [],
         methods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"],
       },
       middleware: [],

@@ -11,11 +11,14 @@ import type { Log } from "../../engine/ports/log.ts";
 import { EngineError, isTimeout } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { HttpConfig, HttpTriggerConfig } from "./config.ts";
+import type { PlainHeaders } from "../kit/http/head.ts";
+import type { HeaderPair, ServedRequest, ServedResponse } from "../kit/http/response.ts";
 import {
   type CallSignal,
-  cutUrl,
+  cutTarget,
+  hasTooManyParams,
   makePayload,
-  type PlainHeaders,
+  QUERY_PARAMS_MAX,
   readBody,
   type RunningRequest,
   type RunningRequests,
@@ -23,14 +26,13 @@ import {
 import {
   emptyReply,
   errorReply,
-  type HeaderPair,
   jsonReply,
   plainMessage,
   type Reply,
   replyFromError,
   replyFromValue,
-  toResponse,
   type Warn,
+  withExtra,
 } from "./response.ts";
 import type { Match, RouteTable } from "./routes.ts";
 import type { RequestSpan, RequestSpans } from "./spans.ts";
@@ -86,9 +88,6 @@ interface RoutedRequest {
   readonly span: RequestSpan;
 }
 
-/** Characters that no host name has; the platform would read them as the start of the path. */
-const NOT_IN_A_HOST = /[/?#]/;
-
 /** Never seen by the client, which is gone. */
 const CLIENT_GONE = emptyReply(499);
 
@@ -105,34 +104,37 @@ export class RequestHandler {
       .map(({ function_id }) => function_id);
   }
 
-  /** Refuses new requests with 503 from now on; running ones go on. */
-  drain(): void {
+  /** Refuses new requests with 503 from now on. Resolves when the running ones have ended. */
+  drain(): Promise<void> {
     this.#isDraining = true;
+    return this.#options.running.empty();
   }
 
   /** Responds to one request; never rejects. */
-  async handle(request: Request, headers: PlainHeaders): Promise<Response> {
-    const { method } = request;
+  async handle(request: ServedRequest): Promise<ServedResponse> {
     let reply: Reply;
     try {
-      const routed = this.#route(request, method, headers);
+      const routed = this.#route(request);
       reply = "status" in routed ? routed : routed.span.end(await this.#run(routed));
     } catch (error) {
       reply = this.#replyTo(error);
     }
-    const extra = headers.origin === undefined ? this.#options.cacheHeaders : [];
-    return toResponse(reply, extra, method === "HEAD");
+    return withExtra(
+      reply,
+      request.headers.origin === undefined ? this.#options.cacheHeaders : [],
+    );
   }
 
   /** Finds the route and counts the request as running, or replies with the reason why not. */
-  #route(request: Request, method: string, headers: PlainHeaders): RoutedRequest | Reply {
+  #route(request: ServedRequest): RoutedRequest | Reply {
     const { routes, running: all, config, spans } = this.#options;
-    // A client could otherwise choose the route by its Host header, past a proxy that checks paths.
-    if (headers.host !== undefined && NOT_IN_A_HOST.test(headers.host)) return emptyReply(400);
-    const { path, query } = cutUrl(request.url);
+    const { method, headers, target } = request;
+    // Before the route is looked for: routes leave while the engine stops.
+    if (this.#isDraining) return draining();
+    const { path, query } = cutTarget(target);
     const match = this.#find(method, path);
     if (!match) return noRoute(routes.methods(path));
-    if (this.#isDraining) return draining();
+    if (hasTooManyParams(query)) return tooManyParams();
     const running = all.add(request);
     if (!running) return overloaded(config.concurrency_max);
     const { startedAt } = running;
@@ -170,8 +172,9 @@ export class RequestHandler {
       const reply = await this.#runMiddleware(this.#globalMiddleware, routed, undefined);
       if (reply) return reply;
     }
-    const body = method === "GET" || method === "HEAD" ? null : await this.#readBody(routed);
-    const payload = makePayload(method, match, query, headers, body);
+    const body = method === "GET" || method === "HEAD" ? null : this.#readBody(routed);
+    const value = body instanceof Promise ? await body : body;
+    const payload = makePayload(method, match, query, headers, value);
     if (config.condition_function_id !== undefined) {
       const call = this.#stepOf(routed, namespace);
       const refusal = await runCondition(call, config.condition_function_id, payload);
@@ -187,10 +190,16 @@ export class RequestHandler {
     return await running.race(new Promise<never>(() => {}));
   }
 
-  #readBody({ running, match, headers }: RoutedRequest): Promise<Json> {
+  #readBody({ running, match }: RoutedRequest): Json | Promise<Json> {
     const { lenient_body } = match.route.value.config;
-    const { body_bytes_max } = this.#options.config;
-    return running.read(readBody(running.request, headers, body_bytes_max, lenient_body, running));
+    const { running: all, config } = this.#options;
+    const body = readBody(running.request, config.body_bytes_max, lenient_body, running);
+    if (!(body instanceof Promise)) return body;
+    all.pause(running);
+    return running.read(body).then((value) => {
+      if (all.resume(running)) return value;
+      throw new EngineError("overloaded", tooManyRun(config.concurrency_max));
+    });
   }
 
   async #runMiddleware(
@@ -241,10 +250,12 @@ export class RequestHandler {
   #replyTo(error: unknown, { match, span }: Partial<RoutedRequest> = {}): Reply {
     const known = error instanceof EngineError ? error : internalError(error);
     if (span) span.errorCode = known.code;
+    if (this.#isDraining && known.code === "overloaded") return draining();
     const error_id = crypto.randomUUID();
-    const reply = known instanceof StepError
+    const found = known instanceof StepError
       ? errorReply(known.status, known.code, known.message, error_id)
       : replyFromError(known, error_id);
+    const reply = found.status === 429 ? retryLater(found) : found;
     const fields = {
       error_id,
       status: reply.status,
@@ -388,14 +399,22 @@ function noRoute(methods: readonly string[]): Reply {
 }
 
 function overloaded(max: number): Reply {
-  const message = `${max} requests are running already; try again`;
-  return retryLater(errorReply(429, "overloaded", message, crypto.randomUUID()));
+  return retryLater(errorReply(429, "overloaded", tooManyRun(max), crypto.randomUUID()));
+}
+
+function tooManyParams(): Reply {
+  const message = `A request may have ${QUERY_PARAMS_MAX} query parameters`;
+  return errorReply(400, "bad_message", message, crypto.randomUUID());
+}
+
+function tooManyRun(max: number): string {
+  return `${max} requests, or the share of one client, are running already; try again`;
 }
 
 function draining(): Reply {
   const message = "The engine is stopping; try again";
   const reply = errorReply(503, "invocation_stopped", message, crypto.randomUUID());
-  return retryLater({ ...reply, headers: [...reply.headers, ["connection", "close"]] });
+  return { ...retryLater(reply), isLast: true };
 }
 
 function retryLater(reply: Reply): Reply {

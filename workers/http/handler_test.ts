@@ -65,7 +65,7 @@ Deno.test("A handler's status, headers and body are answered", async () => {
   assert.equal(response.status, 201);
   assert.equal(response.headers.get("x-made"), "yes");
   assert.equal(response.headers.get("content-type"), "application/json");
-  assert.equal(response.headers.get("access-control-allow-origin"), "*");
+  assert.equal(response.headers.get("vary"), "Origin");
   assert.equal(await response.text(), '{"c":5}');
 });
 
@@ -80,7 +80,6 @@ Deno.test("HEAD runs the GET handler and leaves the body out", async () => {
 
   assert.equal(response.status, 200);
   assert.equal(await response.text(), "");
-  assert.equal(response.headers.get("content-length"), "8");
   const { method, trigger } = calls[0]!.payload as { method: string; trigger: Json };
   assert.equal(method, "HEAD");
   assert.deepEqual(trigger, { type: "http", path: "/f", method: "GET" });

@@ -9,6 +9,7 @@
  */
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
+import type { ServedRequest, ServedResponse } from "../kit/http/response.ts";
 import {
   HTTP_CALL_SCHEMA,
   type HttpConfig,
@@ -32,7 +33,10 @@ export const http: BuiltinWorker<HttpConfig> = {
   parse: parseHttpConfig,
   start(worker, config, host) {
     const { routes, fetch, handler, running } = assemble(worker, config, host);
-    const listener = new HttpListener(config, host.clock, {
+    const { clock, log, memory, socketBounds } = host;
+    const { host: address, port } = config;
+    const where = { host: address, port, clock, log, memory, socketsMax: socketBounds.http };
+    const listener = new HttpListener(where, {
       fetch,
       drain: () => handler.drain(),
       stop: () => running.stop(),
@@ -40,6 +44,9 @@ export const http: BuiltinWorker<HttpConfig> = {
     provideRoutes(worker, routes, host);
     host.serves({ name: "http", url: listener.url });
     host.signal.addEventListener("abort", () => void listener.drain(), { once: true });
+    // While the engine drains the port stays open: what runs finishes, new requests get 503.
+    const drain = (): void => host.delayStop(listener.drain());
+    host.draining.addEventListener("abort", drain, { signal: host.signal });
     return Promise.resolve(listener);
   },
 };
@@ -47,7 +54,7 @@ export const http: BuiltinWorker<HttpConfig> = {
 /** The parts that need no port. */
 export interface HttpParts {
   readonly routes: RouteTable<Target>;
-  fetch(request: Request): Response | Promise<Response>;
+  fetch(request: ServedRequest): ServedResponse | Promise<ServedResponse>;
   readonly handler: RequestHandler;
   readonly running: RunningRequests;
 }
@@ -56,10 +63,12 @@ export interface HttpParts {
 export function assemble(
   worker: Pick<Worker, "trigger">,
   config: HttpConfig,
-  host: Pick<EngineHost, "clock" | "log" | "traces">,
+  host: Pick<EngineHost, "clock" | "log" | "traces" | "memory">,
 ): HttpParts {
   const routes = new RouteTable<Target>();
-  const running = new RunningRequests(host.clock, config.timeout_ms, config.concurrency_max);
+  const { clock, memory } = host;
+  const { timeout_ms: timeoutMs, concurrency_max: max } = config;
+  const running = new RunningRequests({ clock, timeoutMs, max, memory });
   const handler = new RequestHandler({
     config,
     routes,

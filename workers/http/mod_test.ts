@@ -122,7 +122,10 @@ Deno.test("HEAD on a real port has the length of the body and not the body", asy
   await using it = await onPort();
   await it.serve("GET /f", () => ({ body: "héllo", headers: { "content-type": "text/plain" } }));
 
-  const text = await raw(it.url, "HEAD /f HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+  const text = await raw(
+    it.url,
+    "HEAD /f HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
+  );
 
   assert.match(text, /^HTTP\/1\.1 200/);
   assert.match(text, /content-length: 6\r\n/i);
@@ -134,7 +137,7 @@ Deno.test("A body over the limit on a real port is answered with 413, however it
   let ran = 0;
   await it.serve("POST /f", () => (ran++, {}));
   const type = "content-type: application/json\r\n";
-  const head = `POST /f HTTP/1.1\r\nhost: a\r\n${type}`;
+  const head = `POST /f HTTP/1.1\r\nhost: localhost\r\n${type}`;
 
   const declared = await raw(it.url, `${head}content-length: 1001\r\n\r\n{`);
   const chunk = `400\r\n${"x".repeat(1_024)}\r\n`;
@@ -153,13 +156,13 @@ Deno.test("A Host header on a real port cannot choose the route", async () => {
   await it.serve("GET /hidden/f", () => ({}));
 
   const statuses = [];
-  for (const host of ["a/hidden", "a?", "a#", "a", ""]) {
-    const path = host === "a/hidden" ? "/f" : "/hidden/f";
+  for (const host of ["localhost/hidden", "localhost?", "localhost#", "localhost"]) {
+    const path = host === "localhost/hidden" ? "/f" : "/hidden/f";
     const answer = await raw(it.url, `GET ${path} HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
     statuses.push(answer.slice(9, 12));
   }
 
-  assert.deepEqual(statuses, ["400", "400", "400", "200", "200"]);
+  assert.deepEqual(statuses, ["400", "400", "400", "200"]);
 });
 
 Deno.test("JSON bodies on a real port: whole, empty, broken, and broken off", async () => {
@@ -169,7 +172,7 @@ Deno.test("JSON bodies on a real port: whole, empty, broken, and broken off", as
     bodies.push((payload as JsonObject).body!);
     return {};
   });
-  const head = "POST /f HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n";
+  const head = "POST /f HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
 
   const statuses = [];
   for (

@@ -1,28 +1,39 @@
 /**
- * From a `Request` to the payload of its handler: path, query, headers and body, and the limits of
- * a running request.
+ * From a request to the payload of its handler: path, query, headers and body, and the limits of a
+ * running request.
  *
  * A request costs neither a timer nor a listener. One clock task visits all running requests every
  * `WATCH_MS`: it stops those past their deadline, and starts to listen for the client's departure,
- * which most requests end too early to need. The raw URL is cut, not parsed, because `new URL()`
- * would be a tenth of a request. Channels do not exist yet, so the payload has no `request_body`
- * and no `response`.
+ * which most requests end too early to need. A request whose body is still arriving takes no place
+ * among the running ones, so slow clients keep no other out. Channels do not exist yet, so the
+ * payload has no `request_body` and no `response`.
  *
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
+import type { MemoryBudget } from "../../engine/ports/memory.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { isTooDeep, JSON_DEPTH_MAX } from "../../sdk/typescript/wire/json_depth.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { HeldMemory } from "../kit/held_memory.ts";
+import { BodyError, type RequestBody } from "../kit/http/body.ts";
+import type { Client } from "../kit/http/clients.ts";
+import { CHUNKED } from "../kit/http/head.ts";
+import type { ServedRequest } from "../kit/http/response.ts";
 import type { Match } from "./routes.ts";
 
-/** Most levels of nesting in a JSON body. */
-export const JSON_DEPTH_MAX = 10_000;
+const UTF_8 = new TextDecoder();
+const JSON_TYPE = /^application\/json[ \t]*(;|$)/i;
 /** How often running requests are visited for clients that left and deadlines that passed. */
 export const WATCH_MS = 50;
-/** A body whose declared length is at most this is read in one piece: faster, not cancellable. */
-const SMALL_BODY_BYTES = 64 * 1024;
+/** Most query parameters of a request. */
+export const QUERY_PARAMS_MAX = 1_000;
+/** Bodies up to this size are bounded by the number of sockets instead of the memory budget. */
+const SMALL_BODY_BYTES = 16 * 1024;
+/** One client runs all requests but this share, which is for the others. */
+const SHARE_OF_OTHERS = 1 / 8;
 
-/** Path and query of a URL, not decoded. */
+/** Path and query of a request, not decoded. */
 export interface RawTarget {
   /** As in the request line; starts with a slash, or is empty. */
   readonly path: string;
@@ -30,27 +41,18 @@ export interface RawTarget {
   readonly query: string;
 }
 
-/** Cuts path and query out of an absolute URL, without checking it. */
-export function cutUrl(url: string): RawTarget {
-  const hash = url.indexOf("#");
-  const end = hash < 0 ? url.length : hash;
-  const start = url.indexOf("/", url.indexOf("://") + 3);
-  if (start < 0 || start >= end) return { path: "", query: "" };
-  const mark = url.indexOf("?", start);
-  if (mark < 0 || mark >= end) return { path: url.slice(start, end), query: "" };
-  return { path: url.slice(start, mark), query: url.slice(mark + 1, end) };
+/** Cuts path and query out of a target, without checking it. */
+export function cutTarget(target: string): RawTarget {
+  const hash = target.indexOf("#");
+  const end = hash < 0 ? target.length : hash;
+  const mark = target.indexOf("?");
+  if (mark < 0 || mark >= end) return { path: target.slice(0, end), query: "" };
+  return { path: target.slice(0, mark), query: target.slice(mark + 1, end) };
 }
 
-/** Headers by their names in lower case. */
-export type PlainHeaders = Record<string, string>;
-
-/** A repeated header becomes one value, joined with commas. */
-export function readHeaders(headers: Headers): PlainHeaders {
-  const plain: PlainHeaders = {};
-  headers.forEach((value, name) => {
-    plain[name] = value;
-  });
-  return plain;
+/** Whether there are more than {@linkcode QUERY_PARAMS_MAX}. */
+export function hasTooManyParams(query: string): boolean {
+  return query.length > QUERY_PARAMS_MAX && query.split("&").length > QUERY_PARAMS_MAX;
 }
 
 /** Decoded; of a repeated key the last value wins. */
@@ -60,11 +62,14 @@ export function readQuery(query: string): Record<string, string> {
   return Object.fromEntries(new URLSearchParams(query[0] === "?" ? `?${query}` : query));
 }
 
-/** Whether the content type says JSON. */
+/**
+ * Whether the content type says JSON. Only the type counts: a page of another origin may send
+ * `text/plain; x=application/json` without asking first.
+ */
 export function isJson(headers: Readonly<Record<string, string>>): boolean {
   const type = headers["content-type"];
   if (type === undefined) return false;
-  return type === "application/json" || type.toLowerCase().includes("application/json");
+  return type === "application/json" || JSON_TYPE.test(type);
 }
 
 /** The payload of the handler and of its condition. */
@@ -87,78 +92,106 @@ export function makePayload<T>(
   };
 }
 
-/** Holds what cancels a body that is still arriving. */
+/** Whose body is read: it holds the memory, and what cancels a body that is still arriving. */
 export interface BodyOwner {
+  readonly held: HeldMemory;
   cancelBody: (() => void) | undefined;
 }
 
 /**
  * Reads the value in a JSON body; `null` for an empty body and for any other content type, whose
- * body is skipped.
+ * body is skipped. At once if the body was received with its head.
  *
  * With `isLenient`, malformed JSON is `null`. A body that breaks off throws the platform's error.
- * `owner` receives what cancels a large body that is still arriving.
  *
- * @throws {EngineError} `body_too_large`, before the whole body has arrived; `invalid_json`.
+ * @throws {EngineError} `body_too_large`, before the whole body has arrived; `invalid_json`;
+ * `overloaded` when the memory of the engine has no room for it.
  */
 export function readBody(
-  request: Request,
-  headers: Readonly<Record<string, string>>,
+  { body, headers }: Pick<ServedRequest, "body" | "headers">,
   bytesMax: number,
-  isLenient: boolean,
-  owner: BodyOwner = { cancelBody: undefined },
-): Promise<Json> {
-  const declared = headers["content-length"];
-  const isWanted = isJson(headers);
-  if (declared !== undefined) {
-    if (Number(declared) > bytesMax) return Promise.reject(bodyTooLarge(bytesMax));
-    if (declared === "0" || !isWanted) return Promise.resolve(null);
-    if (Number(declared) <= SMALL_BODY_BYTES) {
-      return request.text().then((text) => parseJson(text, isLenient));
-    }
-  }
-  return readStream(request.body, bytesMax, isWanted, isLenient, owner);
-}
-
-async function readStream(
-  body: Request["body"],
-  bytesMax: number,
-  isWanted: boolean,
   isLenient: boolean,
   owner: BodyOwner,
-): Promise<Json> {
-  if (body === null) return null;
-  const chunks = body.getReader();
-  // The body may break off by itself before.
-  owner.cancelBody = () => void chunks.cancel().catch(() => {});
-  const bytes = await collect(chunks, bytesMax, isWanted);
-  return isWanted ? parseJson(new TextDecoder().decode(bytes), isLenient) : null;
+): Json | Promise<Json> {
+  const { declaredBytes } = body;
+  if (declaredBytes > bytesMax) throw bodyTooLarge(bytesMax);
+  const isWanted = isJson(headers);
+  if (declaredBytes === 0 || (!isWanted && declaredBytes !== CHUNKED)) return null;
+  const received = declaredBytes <= SMALL_BODY_BYTES ? body.takeReceived() : undefined;
+  if (received) return parseJson(UTF_8.decode(received), isLenient);
+  owner.cancelBody = () => body.cancel();
+  if (!isWanted) return skip(body, bytesMax);
+  return collect(body, bytesMax, owner.held).then((bytes) => {
+    return parseJson(UTF_8.decode(bytes), isLenient);
+  });
 }
 
-/** Reads a body in pieces to its end; bytes that are not wanted are counted and dropped. */
+/** Counts the bytes of a body and drops them. */
+async function skip(body: RequestBody, bytesMax: number): Promise<null> {
+  const dropped = new Uint8Array(SMALL_BODY_BYTES);
+  for (let total = 0;;) {
+    const count = await readSome(body, dropped);
+    if (count === 0) return null;
+    total += count;
+    if (total > bytesMax) throw bodyTooLarge(bytesMax);
+  }
+}
+
+/**
+ * Reads a body to its end. Its memory is taken as the bytes arrive, and once more at the end for
+ * the value that is made of them; it is returned with the request.
+ */
 async function collect(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
+  body: RequestBody,
   bytesMax: number,
-  isWanted: boolean,
+  held: HeldMemory,
 ): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  for (let read = await reader.read(); !read.done; read = await reader.read()) {
-    total += read.value.length;
-    if (total > bytesMax) {
-      await reader.cancel();
-      throw bodyTooLarge(bytesMax);
+  const { declaredBytes } = body;
+  const expected = declaredBytes === CHUNKED ? bytesMax + 1 : declaredBytes;
+  let bytes = new Uint8Array(Math.min(expected, SMALL_BODY_BYTES));
+  for (let end = 0;;) {
+    if (end === bytes.length) {
+      if (declaredBytes !== CHUNKED && end >= declaredBytes) break;
+      if (end > bytesMax) throw bodyTooLarge(bytesMax);
+      bytes = await enlarge(bytes, Math.min(expected, bytes.length * 4), held);
     }
-    if (isWanted) chunks.push(read.value);
+    const count = await readSome(body, bytes.subarray(end));
+    if (count === 0) {
+      bytes = bytes.subarray(0, end);
+      break;
+    }
+    end += count;
+    if (end > bytesMax) throw bodyTooLarge(bytesMax);
   }
-  if (chunks.length === 1) return chunks[0]!;
-  const whole = new Uint8Array(isWanted ? total : 0);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
+  if (bytes.length > SMALL_BODY_BYTES && !await held.takeSoon(bytes.length)) throw noMemory();
+  return bytes;
+}
+
+async function enlarge(
+  bytes: Uint8Array,
+  size: number,
+  held: HeldMemory,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const isFirst = bytes.length <= SMALL_BODY_BYTES;
+  if (!await held.takeSoon(isFirst ? size : size - bytes.length)) throw noMemory();
+  const larger = new Uint8Array(size);
+  larger.set(bytes);
+  return larger;
+}
+
+/** @throws {EngineError} `invalid_json` for chunks that are not well formed. */
+async function readSome(body: RequestBody, into: Uint8Array): Promise<number> {
+  try {
+    return await body.read(into);
+  } catch (error) {
+    if (!(error instanceof BodyError)) throw error;
+    throw new EngineError("invalid_json", `Request body is not JSON: ${error.message}`);
   }
-  return whole;
+}
+
+function noMemory(): EngineError {
+  const message = "The memory of the engine has no room for the request body now; try again";
+  return new EngineError("overloaded", message);
 }
 
 function parseJson(received: string, isLenient: boolean): Json {
@@ -167,7 +200,7 @@ function parseJson(received: string, isLenient: boolean): Json {
   if (text === "") return null;
   try {
     if (isTooDeep(text)) {
-      throw new SyntaxError(`it is nested deeper than ${JSON_DEPTH_MAX} levels`);
+      throw new SyntaxError(`it is nested more deeply than ${JSON_DEPTH_MAX} levels`);
     }
     return JSON.parse(text) as Json;
   } catch (error) {
@@ -176,45 +209,6 @@ function parseJson(received: string, isLenient: boolean): Json {
     const message = `Request body is not JSON: ${error.message}`;
     throw new EngineError("invalid_json", message, { cause: error });
   }
-}
-
-/**
- * Whether the JSON nests deeper than `JSON_DEPTH_MAX`: parsing a few megabytes of brackets would
- * block the thread for many seconds.
- */
-function isTooDeep(json: string): boolean {
-  if (json.length <= JSON_DEPTH_MAX) return false;
-  let depth = 0;
-  for (let i = 0; i < json.length; i++) {
-    switch (json.charCodeAt(i)) {
-      case 0x22: // "
-        i = endOfString(json, i);
-        break;
-      case 0x5b: // [
-      case 0x7b: // {
-        if (++depth > JSON_DEPTH_MAX) return true;
-        break;
-      case 0x5d: // ]
-      case 0x7d: // }
-        depth--;
-        break;
-    }
-  }
-  return false;
-}
-
-/** Index of the closing quote of the string whose opening quote is at `start`. */
-function endOfString(json: string, start: number): number {
-  let end = start;
-  let isEscaped: boolean;
-  do {
-    end = json.indexOf('"', end + 1);
-    if (end < 0) return json.length;
-    let backslashes = 0;
-    while (json[end - 1 - backslashes] === "\\") backslashes++;
-    isEscaped = backslashes % 2 === 1;
-  } while (isEscaped);
-  return end;
 }
 
 /** The error of a body above the limit. */
@@ -231,7 +225,7 @@ export type StopReason = "client gone" | "timeout" | "stopped";
 
 /** One running request. */
 export class RunningRequest implements BodyOwner {
-  readonly request: Request;
+  readonly request: ServedRequest;
   /** When it came, on the clock. */
   readonly startedAt: number;
   /** On the clock; no part of the request may take longer. */
@@ -244,13 +238,17 @@ export class RunningRequest implements BodyOwner {
   isReading = false;
   /** For calls: aborted when the client is gone or the worker stops. */
   readonly signal: CallSignal = new CallSignal();
-  /** Its index among the running requests; -1 when it has ended. */
+  /** Its index among the requests; -1 when it has ended. */
   index = -1;
+  /** Whether it has one of the places of running requests. */
+  hasPlace = false;
+  readonly held: HeldMemory;
   cancelBody: (() => void) | undefined;
   #reject: ((error: Error) => void) | undefined;
 
-  constructor(request: Request, startedAt: number, deadline: number) {
+  constructor(request: ServedRequest, startedAt: number, deadline: number, held: HeldMemory) {
     this.request = request;
+    this.held = held;
     this.startedAt = startedAt;
     this.deadline = deadline;
   }
@@ -288,35 +286,75 @@ export class RunningRequest implements BodyOwner {
   }
 }
 
-/** All running requests. */
+/** What {@linkcode RunningRequests} works with. */
+export interface RunningRequestsOptions {
+  readonly clock: Clock;
+  /** Time for each request. */
+  readonly timeoutMs: number;
+  /** How many may run at once, apart from those whose body is still arriving. */
+  readonly max: number;
+  /** For the bodies of requests. */
+  readonly memory: MemoryBudget;
+}
+
+/** All requests that have no response yet. */
 export class RunningRequests {
-  readonly #clock: Clock;
+  readonly #options: RunningRequestsOptions;
   /** In any order. Not a `Set`: see `TurnoverMap`. */
-  readonly #running: RunningRequest[] = [];
-  readonly #timeoutMs: number;
-  readonly #max: number;
+  readonly #requests: RunningRequest[] = [];
+  /** How many may run for one client. */
+  readonly #shareMax: number;
+  #running = 0;
   #cancelSweep: (() => void) | undefined;
+  #whenEmpty: (() => void)[] = [];
 
-  /** `timeoutMs`: of each request; `max`: how many may run at once. */
-  constructor(clock: Clock, timeoutMs: number, max: number) {
-    this.#clock = clock;
-    this.#timeoutMs = timeoutMs;
-    this.#max = max;
+  constructor(options: RunningRequestsOptions) {
+    this.#options = options;
+    this.#shareMax = options.max - Math.floor(options.max * SHARE_OF_OTHERS);
   }
 
-  /** How many run. */
+  /** How many there are. */
   get size(): number {
-    return this.#running.length;
+    return this.#requests.length;
   }
 
-  /** Adds a request; `undefined` when `max` run already. */
-  add(request: Request): RunningRequest | undefined {
-    if (this.#running.length >= this.#max) return undefined;
-    const now = this.#clock.now();
-    const running = new RunningRequest(request, now, now + this.#timeoutMs);
-    running.index = this.#running.push(running) - 1;
-    this.#cancelSweep ??= this.#clock.after(WATCH_MS, () => this.#sweep());
+  /** How many run, their body received. */
+  get running(): number {
+    return this.#running;
+  }
+
+  /** Resolves when there is none. */
+  empty(): Promise<void> {
+    if (this.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenEmpty.push(resolve));
+  }
+
+  /** Adds a request; `undefined` when as many run already as may, or as may for its client. */
+  add(request: ServedRequest): RunningRequest | undefined {
+    if (!this.#hasPlace(request.client)) return undefined;
+    const { clock, timeoutMs, memory } = this.#options;
+    const now = clock.now();
+    const held = new HeldMemory(memory, clock);
+    const running = new RunningRequest(request, now, now + timeoutMs, held);
+    running.index = this.#requests.push(running) - 1;
+    this.#take(running);
+    this.#cancelSweep ??= clock.after(WATCH_MS, () => this.#sweep());
     return running;
+  }
+
+  /** The request waits for its client and leaves its place to others until {@linkcode resume}. */
+  pause(running: RunningRequest): void {
+    if (!running.hasPlace) return;
+    running.hasPlace = false;
+    this.#running--;
+    running.request.client.running--;
+  }
+
+  /** Its body is there; `false` when there is no place for it now. */
+  resume(running: RunningRequest): boolean {
+    if (!this.#hasPlace(running.request.client)) return false;
+    this.#take(running);
+    return true;
   }
 
   /** Removes a request that has its response; a second time has no effect. */
@@ -324,47 +362,57 @@ export class RunningRequests {
     const { index } = running;
     if (index < 0) return;
     running.index = -1;
-    const last = this.#running.pop()!;
-    if (last === running) return;
-    this.#running[index] = last;
-    last.index = index;
+    running.held.release();
+    this.pause(running);
+    const last = this.#requests.pop()!;
+    if (last !== running) {
+      this.#requests[index] = last;
+      last.index = index;
+    }
+    if (this.size > 0 || this.#whenEmpty.length === 0) return;
+    for (const tell of this.#whenEmpty.splice(0)) tell();
+  }
+
+  #hasPlace(client: Client): boolean {
+    return this.#running < this.#options.max && client.running < this.#shareMax;
+  }
+
+  #take(running: RunningRequest): void {
+    running.hasPlace = true;
+    this.#running++;
+    running.request.client.running++;
   }
 
   /** Whole milliseconds until the deadline of a request, at least 1. */
   remainingMs(running: RunningRequest): number {
-    return Math.max(1, Math.ceil(running.deadline - this.#clock.now()));
+    return Math.max(1, Math.ceil(running.deadline - this.#options.clock.now()));
   }
 
   /** Stops all requests, because the worker stops. */
   stop(): void {
-    for (const running of [...this.#running]) running.stop("stopped");
+    for (const running of [...this.#requests]) running.stop("stopped");
     this.#cancelSweep?.();
     this.#cancelSweep = undefined;
   }
 
   #sweep(): void {
+    const { clock } = this.#options;
     this.#cancelSweep = undefined;
-    const now = this.#clock.now();
-    for (const running of [...this.#running]) {
+    const now = clock.now();
+    for (const running of [...this.#requests]) {
       if (now >= running.deadline) running.stop("timeout");
       else if (!running.isWatched) this.#watch(running, now);
     }
-    if (this.#running.length > 0) {
-      this.#cancelSweep = this.#clock.after(WATCH_MS, () => this.#sweep());
-    }
+    if (this.size > 0) this.#cancelSweep = clock.after(WATCH_MS, () => this.#sweep());
   }
 
   #watch(running: RunningRequest, now: number): void {
     if (now - running.startedAt < WATCH_MS) return; // Most end before the next sweep.
+    if (running.isReading) return; // The body breaks off by itself.
     running.isWatched = true;
-    const { signal } = running.request;
-    if (signal.aborted) running.stop("client gone");
-    // Deno also aborts when the response was sent; the request has ended by then.
-    else signal.addEventListener("abort", () => this.#stopAbandoned(running), { once: true });
-  }
-
-  #stopAbandoned(running: RunningRequest): void {
-    if (running.index >= 0) running.stop("client gone");
+    running.request.watch(() => {
+      if (running.index >= 0) running.stop("client gone");
+    });
   }
 }
 

@@ -1,20 +1,17 @@
 /**
  * Responses: from the value that a handler returned, from an error, and those of the engine itself.
  *
- * A {@linkcode Reply} is data, which `toResponse` turns into a `Response`. It never has a stack.
+ * A {@linkcode Reply} is data that the port sends. It never has a stack.
  *
  * @module
  */
-import { type EngineError, isTimeout, meaningOf } from "../../sdk/typescript/wire/errors.ts";
+import { EngineError, isTimeout, meaningOf } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-
-/** A name in lower case and its value; names may repeat. */
-export type HeaderPair = [name: string, value: string];
+import { HEAD_BYTES_MAX, HEADERS_MAX } from "../kit/http/head.ts";
+import type { HeaderPair, ServedResponse } from "../kit/http/response.ts";
 
 /** A response as data. */
-export interface Reply {
-  readonly status: number;
-  readonly headers: readonly HeaderPair[];
+export interface Reply extends ServedResponse {
   /** `null`: none at all. */
   readonly body: string | null;
 }
@@ -96,34 +93,17 @@ export function plainMessage(error: EngineError): string {
 }
 
 /**
- * Makes the `Response`. `extra` headers are added where the reply has headers of the function's own
- * and not this one; `isHead` leaves the body out and keeps its length.
+ * The reply with `extra` headers: they are added where it has headers of the function's own and not
+ * this one.
  */
-export function toResponse(
-  reply: Reply,
-  extra: readonly HeaderPair[],
-  isHead = false,
-): Response {
-  const { status, body } = reply;
-  const plain = isPlain(reply);
-  if (plain && !isHead) {
-    const [[, type], trace] = reply.headers as [HeaderPair, HeaderPair?];
-    // For Deno, a response that is made with its type only costs three quarters of one with more
-    // headers, and appending a header later costs 10 % less than passing it at once.
-    const response = new Response(body, { status, headers: { "content-type": type } });
-    if (trace) response.headers.append("traceparent", trace[1]);
-    return response;
-  }
+export function withExtra(reply: Reply, extra: readonly HeaderPair[]): Reply {
+  if (extra.length === 0 || isPlain(reply)) return reply;
   const headers: HeaderPair[] = [...reply.headers];
-  if (!plain) {
-    for (const pair of extra) {
-      // What a response depends on adds up: a cache could otherwise show it to another origin.
-      if (pair[0] === "vary" || !has(headers, pair[0])) headers.push(pair);
-    }
+  for (const pair of extra) {
+    // What a response depends on adds up: a cache could otherwise show it to another origin.
+    if (pair[0] === "vary" || !has(headers, pair[0])) headers.push(pair);
   }
-  if (!isHead) return new Response(body, { status, headers });
-  if (body !== null) headers.push(["content-length", `${new TextEncoder().encode(body).length}`]);
-  return new Response(null, { status, headers });
+  return { ...reply, headers };
 }
 
 /** Whether its only headers are the content type and perhaps the trace. */
@@ -141,8 +121,10 @@ function readStatus(fields: JsonObject, warn: Warn): number {
   return 200;
 }
 
+/** @throws {EngineError} `invocation_failed` for more headers than a response may have. */
 function readHeaders(headers: Json, warn: Warn): HeaderPair[] {
   const pairs: HeaderPair[] = [];
+  if (headers !== null && typeof headers === "object") checkCount(Object.keys(headers).length);
   if (Array.isArray(headers)) {
     for (const line of headers) {
       const colon = typeof line === "string" ? line.indexOf(":") : -1;
@@ -159,7 +141,17 @@ function readHeaders(headers: Json, warn: Warn): HeaderPair[] {
       else warn("a header whose value is not text is skipped", show(name));
     }
   } else warn("headers are neither an object nor an array and are skipped", show(headers));
-  return pairs;
+  const bytes = pairs.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
+  if (bytes <= HEAD_BYTES_MAX) return pairs;
+  throw tooMuch(`${bytes} bytes of headers; at most ${HEAD_BYTES_MAX} are sent`);
+}
+
+function checkCount(count: number): void {
+  if (count > HEADERS_MAX) throw tooMuch(`${count} headers; at most ${HEADERS_MAX} are sent`);
+}
+
+function tooMuch(what: string): EngineError {
+  return new EngineError("invocation_failed", `The function returned ${what}`);
 }
 
 function addHeader(pairs: HeaderPair[], name: string, value: string, warn: Warn): void {

@@ -5,7 +5,8 @@
  */
 import assert from "node:assert/strict";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import { type Reply, replyFromValue, toResponse } from "./response.ts";
+import { responseOf } from "../../tests/fakes/fake_http.ts";
+import { type Reply, replyFromValue, withExtra } from "./response.ts";
 
 /** The reply, and the warnings about it. */
 function setup(value: Json): { reply: Reply; warnings: [string, string][] } {
@@ -40,7 +41,7 @@ for (
     const { reply, warnings } = setup(given as unknown as Json);
 
     assert.equal(reply.status, status);
-    assert.equal(toResponse(reply, [], false).status, status);
+    assert.equal(responseOf(reply, "GET").status, status);
     const isOdd = status === 200 && Object.keys(given).length > 0;
     assert.equal(warnings.length, isOdd ? 1 : 0);
   });
@@ -104,7 +105,7 @@ Deno.test("A reply takes headers as an object or as lines, and the same name sev
     ["x-c", ""],
     ...JSON_HEADERS,
   ]);
-  assert.deepEqual(toResponse(lines.reply, [], false).headers.getSetCookie(), [
+  assert.deepEqual(responseOf(lines.reply, "GET").headers.getSetCookie(), [
     "a=1; Path=/",
     "b=2",
   ]);
@@ -139,7 +140,7 @@ for (
 
     assert.deepEqual(reply.headers, JSON_HEADERS);
     assert.equal(warnings.length, 1);
-    assert.equal(toResponse(reply, [], false).status, 200);
+    assert.equal(responseOf(reply, "GET").status, 200);
   });
 }
 
@@ -155,15 +156,40 @@ for (const status_code of [204, 205, 304]) {
     const { reply } = setup({ status_code, body: { a: 1 } });
 
     assert.deepEqual(reply, { status: status_code, headers: [], body: null });
-    assert.equal(toResponse(reply, [], true).status, status_code);
+    assert.equal(responseOf(reply, "HEAD").status, status_code);
   });
 }
 
-Deno.test("toResponse() adds headers that are not there yet", () => {
+Deno.test("withExtra() adds headers that are not there yet", () => {
   const { reply } = setup({ headers: { "x-a": "mine" } });
 
-  const response = toResponse(reply, [["x-a", "other"], ["x-b", "other"]], false);
+  const response = responseOf(withExtra(reply, [["x-a", "other"], ["x-b", "other"]]), "GET");
 
   assert.equal(response.headers.get("x-a"), "mine");
   assert.equal(response.headers.get("x-b"), "other");
+});
+
+for (
+  const [what, headers] of [
+    [
+      "60000 headers; at most 256 are sent",
+      Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`x-${i}`, "1"])),
+    ],
+    ["257 headers; at most 256 are sent", Array<string>(257).fill("x-a: 1")],
+    ["70007 bytes of headers; at most 65536 are sent", { "x-a": "1".repeat(70_000) }],
+  ] as const
+) {
+  Deno.test(`A reply with ${what}, is refused whole`, () => {
+    assert.throws(() => setup({ headers: headers as Json, body: 1 }), {
+      code: "invocation_failed",
+      message: `The function returned ${what}`,
+    });
+  });
+}
+
+Deno.test("A reply may have 256 headers", () => {
+  const { reply, warnings } = setup({ headers: Array<string>(256).fill("x-a: 1") });
+
+  assert.equal(reply.headers.length, 257); // With the content type.
+  assert.deepEqual(warnings, []);
 });

@@ -1,14 +1,14 @@
 /**
- * The port of `engine-http` and the Hono app that every request passes through: the listener's
- * token, CORS, then {@linkcode RequestHandler}.
+ * The port of `engine-http` and the Hono app that every request passes through: the host it names,
+ * the listener's token, CORS, then {@linkcode RequestHandler}.
  *
  * Routes come and go while the engine runs, which Hono's routers do not allow, so Hono sees two
  * paths only, one of which has CORS in front, and the handler's table of routes reads the real one.
  * Middleware that is to stand in front of all routes goes into {@linkcode makeApp}.
  *
- * `hono/body-limit` is not used: it opens the stream of every body, which costs a quarter of a
- * request, and reads bodies of undeclared length into memory before the request has a deadline.
- * `readBody` counts the bytes as they arrive.
+ * Hono gets a request that has only what middleware reads of one, and passes on what the handler
+ * returns: a `Request`, its `Headers` and a `Response` would be a third of a request's CPU. For the
+ * same reason `hono/body-limit` is not used; `readBody` counts the bytes as they arrive.
  *
  * @module
  */
@@ -18,12 +18,21 @@ import { cors } from "hono/cors";
 import { HTTPException } from "hono/http-exception";
 import { timingSafeEqual } from "hono/utils/buffer";
 import type { Clock } from "../../engine/ports/clock.ts";
+import type { Log } from "../../engine/ports/log.ts";
+import type { MemoryBudget } from "../../engine/ports/memory.ts";
+import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
+import { AllowedHosts, nameOf } from "../kit/allowed_hosts.ts";
 import { DRAIN_MS } from "../kit/define.ts";
-import { listenHttp } from "../kit/listen.ts";
+import { HttpPort } from "../kit/http/port.ts";
+import {
+  type HeaderPair,
+  problemResponse,
+  type ServedRequest,
+  type ServedResponse,
+} from "../kit/http/response.ts";
 import type { HttpConfig } from "./config.ts";
 import type { RequestHandler } from "./handler.ts";
-import { type PlainHeaders, readHeaders } from "./request.ts";
-import { errorReply, type HeaderPair, toResponse } from "./response.ts";
+import { errorReply } from "./response.ts";
 
 /** Time for the last responses to leave after the requests behind them were stopped. */
 export const FLUSH_MS = 500;
@@ -35,15 +44,15 @@ const SETTINGS = { port: "port of engine-http", address: "host or port of engine
 /** What a listener serves. */
 export interface Served {
   /** Responds to a request; never rejects. */
-  fetch(request: Request): Response | Promise<Response>;
-  /** Refuses new requests from now on. */
-  drain(): void;
+  fetch(request: ServedRequest): ServedResponse | Promise<ServedResponse>;
+  /** Refuses new requests from now on; resolves when none runs any more. */
+  drain(): Promise<void>;
   /** Ends the requests that still run; may be called twice. */
   stop(): void;
 }
 
-/** The configuration of the middleware in front of all routes. */
-export type AppConfig = Pick<HttpConfig, "auth_token" | "cors">;
+/** The configuration of what stands in front of all routes. */
+export type AppConfig = Pick<HttpConfig, "auth_token" | "cors" | "host" | "allowed_hosts">;
 
 /** The paths that Hono sees: requests that CORS concerns, and all others. */
 const CORS_PATH = "/cors";
@@ -51,33 +60,71 @@ const PLAIN_PATH = "/";
 
 /** What middleware and handler get beside Hono's own request, which is costly to create. */
 interface Bindings {
-  readonly request: Request;
-  readonly headers: PlainHeaders;
+  readonly request: ServedRequest;
+}
+
+/** What Hono and its middleware read of a `Request`. */
+class HonoRequest {
+  /** HEAD is GET here: the port leaves the body out. */
+  readonly method: string;
+  readonly #served: ServedRequest;
+
+  constructor(served: ServedRequest) {
+    this.#served = served;
+    this.method = served.method === "HEAD" ? "GET" : served.method;
+  }
+
+  get url(): string {
+    const { headers, target } = this.#served;
+    return `http://${headers.host ?? "localhost"}${target}`;
+  }
+
+  get headers(): Headers {
+    return new Headers(this.#served.headers);
+  }
 }
 
 /** Makes the app: middleware in the order in which it runs, then the handler. */
 export function makeApp(
   config: AppConfig,
   handler: Pick<RequestHandler, "handle">,
-): (request: Request) => Response | Promise<Response> {
+): (request: ServedRequest) => ServedResponse | Promise<ServedResponse> {
   const app = new Hono<{ Bindings: Bindings }>({
-    getPath: (_request, options) => pathForHono(options!.env as Bindings),
+    getPath: (_request, options) => pathForHono((options!.env as Bindings).request),
   });
   app.use(CORS_PATH, corsMiddleware(config.cors));
   if (config.auth_token !== "") app.use("*", listenerToken(config.auth_token));
   for (const path of [PLAIN_PATH, CORS_PATH]) {
-    app.all(path, ({ env }) => handler.handle(env.request, env.headers));
+    app.all(path, ({ env }) => handler.handle(env.request).then(asResponse));
   }
   app.onError((error) => {
-    if (error instanceof HTTPException) return unauthorized();
+    if (error instanceof HTTPException) return asResponse(unauthorized());
     throw error;
   });
-  return (request) => app.fetch(request, { request, headers: readHeaders(request.headers) });
+  const hosts = new AllowedHosts([config.host, ...config.allowed_hosts]);
+  return (request) => {
+    const { host } = request.headers;
+    if (host !== undefined && !hosts.allows(host)) return wrongHost(host);
+    const seen = new HonoRequest(request) as unknown as Request;
+    return app.fetch(seen, { request }) as unknown as ServedResponse | Promise<ServedResponse>;
+  };
+}
+
+/** Hono hands on what it gets, and looks at nothing but what `addHeadersOf` replaces. */
+function asResponse(response: ServedResponse): Response {
+  return response as unknown as Response;
 }
 
 /** CORS concerns requests with an `Origin`, which browsers send, and preflights. */
-function pathForHono({ request, headers }: Bindings): string {
-  return headers.origin !== undefined || request.method === "OPTIONS" ? CORS_PATH : PLAIN_PATH;
+function pathForHono({ method, headers }: ServedRequest): string {
+  return headers.origin !== undefined || method === "OPTIONS" ? CORS_PATH : PLAIN_PATH;
+}
+
+function wrongHost(host: string): ServedResponse {
+  const name = JSON.stringify(nameOf(host) ?? host.slice(0, 100));
+  const problem = `This engine is not meant to be reached as ${name}; if it is, add ${name} to ` +
+    "allowed_hosts of engine-http";
+  return problemResponse({ status: 403, problem });
 }
 
 /**
@@ -88,41 +135,55 @@ export function headersForCaches({ origins }: HttpConfig["cors"]): readonly Head
   return origins.includes("*") ? [["access-control-allow-origin", "*"]] : [["vary", "Origin"]];
 }
 
-/** `hono/cors`, with the status that PROTOCOL 6.5 requires and without copies of bodies. */
+/**
+ * `hono/cors`, with the status that PROTOCOL 6.5 requires. Pages of the same host and of this
+ * machine may always ask.
+ */
 function corsMiddleware({ origins, methods }: HttpConfig["cors"]): MiddlewareHandler {
-  const allowed = new Set(origins.map((origin) => origin.toLowerCase()));
+  const listed = new Set(origins.map((origin) => origin.toLowerCase()));
+  const isAllowed = (origin: string, host: string | undefined): boolean => {
+    if (listed.has(origin.toLowerCase())) return true;
+    const name = originHost(origin);
+    return name !== undefined &&
+      (isLoopback(name) || (host !== undefined && name === nameOf(host)));
+  };
   const middleware = cors({
     origin: origins.includes("*")
       ? "*"
-      : (origin) => allowed.has(origin.toLowerCase()) ? origin : null,
+      : (origin, { req }) => isAllowed(origin, req.header("host")) ? origin : null,
     allowMethods: [...methods],
     maxAge: PREFLIGHT_MAX_AGE_S,
   });
   return async (context, next) => {
     if (context.req.method === "OPTIONS") {
       const { headers } = await middleware(context, next) as Response;
-      return new Response(null, { status: 200, headers });
+      context.res = undefined; // Hono would otherwise make a copy.
+      context.res = asResponse({ status: 200, headers: [...headers], body: null });
+      return;
     }
     await next();
     return await addHeadersOf(middleware, context);
   };
 }
 
-/**
- * Adds the headers that a middleware sets to the finished response, in place: Hono would make a new
- * response whose body is a stream. The function's own headers are kept; `vary` adds up.
- */
+/** The host of a page's origin; `undefined` for those without one, such as files. */
+function originHost(origin: string): string | undefined {
+  if (!/^https?:/i.test(origin) || !URL.canParse(origin)) return undefined;
+  return nameOf(new URL(origin).host);
+}
+
+/** Adds what a middleware sets to the headers of the response; `vary` adds up. */
 async function addHeadersOf(middleware: MiddlewareHandler, context: Context): Promise<void> {
-  const response = context.res;
+  const response = context.res as unknown as ServedResponse;
   context.res = undefined; // Hono would otherwise add the headers of the response to the next one.
   context.res = new Response(null);
   await middleware(context, () => Promise.resolve());
-  const added = context.res.headers;
-  context.res = undefined;
-  for (const [name, value] of added) {
-    if (name === "vary" || !response.headers.has(name)) response.headers.append(name, value);
+  const headers: HeaderPair[] = [...response.headers];
+  for (const [name, value] of context.res.headers) {
+    if (name === "vary" || !headers.some((pair) => pair[0] === name)) headers.push([name, value]);
   }
-  context.res = response;
+  context.res = undefined;
+  context.res = asResponse({ ...response, headers });
 }
 
 /** `hono/bearer-auth`; PROTOCOL 1.1 also accepts the token as the query parameter `token`. */
@@ -135,17 +196,28 @@ function listenerToken(token: string): MiddlewareHandler {
   };
 }
 
-function unauthorized(): Response {
+function unauthorized(): ServedResponse {
   const message = "Send the token of engine-http as Authorization: Bearer <token>";
   const reply = errorReply(401, "unauthorized", message, crypto.randomUUID());
-  return toResponse({ ...reply, headers: [...reply.headers, ["www-authenticate", "Bearer"]] }, []);
+  return { ...reply, headers: [...reply.headers, ["www-authenticate", "Bearer"]] };
+}
+
+/** What {@linkcode HttpListener} works with. */
+export interface HttpListenerOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly memory: MemoryBudget;
+  /** Sockets that may be open at once. */
+  readonly socketsMax: number;
 }
 
 /** An open port. */
 export class HttpListener implements AsyncDisposable {
   /** Such as `http://127.0.0.1:3111`. */
   readonly url: string;
-  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  readonly #port: HttpPort;
   readonly #clock: Clock;
   readonly #served: Served;
   #drained: Promise<void> | undefined;
@@ -155,21 +227,25 @@ export class HttpListener implements AsyncDisposable {
    *
    * @throws {EngineError} `address_in_use` or `address_not_available`, with what to do.
    */
-  constructor(at: { host: string; port: number }, clock: Clock, served: Served) {
-    this.#clock = clock;
+  constructor(options: HttpListenerOptions, served: Served) {
+    this.#clock = options.clock;
     this.#served = served;
-    const opened = listenHttp(at, SETTINGS, (request) => served.fetch(request));
-    this.#server = opened.server;
-    this.url = opened.url;
+    this.#port = new HttpPort({
+      ...options,
+      name: "engine-http",
+      settings: SETTINGS,
+      handle: (request) => served.fetch(request),
+    });
+    this.url = this.#port.url;
   }
 
   /**
-   * Refuses new requests; running ones go on. Resolves when none is left and all connections have
-   * ended.
+   * Refuses new requests; running ones go on. Resolves when none is left and all responses were
+   * sent.
    */
   drain(): Promise<void> {
-    this.#served.drain();
-    return this.#drained ??= this.#server.shutdown();
+    this.#port.drain();
+    return this.#drained ??= this.#served.drain().then(() => this.#port.quiet());
   }
 
   /**
@@ -187,5 +263,6 @@ export class HttpListener implements AsyncDisposable {
     cancelStop();
     cancelWait();
     this.#served.stop();
+    await this.#port.close();
   }
 }

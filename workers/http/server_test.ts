@@ -7,21 +7,49 @@ import assert from "node:assert/strict";
 import { DRAIN_MS } from "../kit/define.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { until } from "../../tests/fakes/until.ts";
-import { fakeHttp, json } from "../../tests/fakes/fake_http.ts";
+import { UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
+import {
+  fakeHttp,
+  json,
+  type LogLine,
+  recordingLog,
+  responseOf,
+  servedRequest,
+} from "../../tests/fakes/fake_http.ts";
+import type { ServedRequest, ServedResponse } from "../kit/http/response.ts";
+import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { parseHttpConfig } from "./config.ts";
-import { FLUSH_MS, HttpListener, makeApp } from "./server.ts";
+import { HttpListener, makeApp } from "./server.ts";
 
 /** A listener whose responses wait until the test releases them. */
 function setup(at = { host: "127.0.0.1", port: 0 }) {
   const clock = new FakeClock();
+  const lines: LogLine[] = [];
+  const running = new Set<object>();
+  let whenEmpty = (): void => {};
   const waiting: (() => void)[] = [];
   const heard: string[] = [];
-  const listener = new HttpListener(at, clock, {
+  const respond = (body: string) => ({ status: 200, headers: [], body });
+  const log = recordingLog(lines);
+  const options = { ...at, clock, log, memory: UNLIMITED_MEMORY, socketsMax: 100 };
+  const listener = new HttpListener(options, {
     fetch: (request) => {
-      if (request.url.endsWith("/now")) return new Response("now");
-      return new Promise((resolve) => waiting.push(() => resolve(new Response("later"))));
+      if (heard.includes("drain")) return { ...respond("draining"), status: 503 };
+      if (request.target.endsWith("/now")) return respond("now");
+      running.add(request);
+      return new Promise((resolve) =>
+        waiting.push(() => {
+          resolve(respond("later"));
+          running.delete(request);
+          if (running.size === 0) whenEmpty();
+        })
+      );
     },
-    drain: () => void heard.push("drain"),
+    drain: () => {
+      heard.push("drain");
+      if (running.size === 0) return Promise.resolve();
+      return new Promise((resolve) => whenEmpty = resolve);
+    },
     stop: () => {
       heard.push("stop");
       waiting.forEach((finish) => finish());
@@ -78,13 +106,15 @@ Deno.test("HttpListener closes at once when only idle clients are left", async (
   await assert.rejects(Deno.connect({ hostname, port: Number(port) }));
 });
 
-Deno.test("HttpListener lets running requests finish and takes no new ones", async () => {
+Deno.test("HttpListener lets running requests finish and refuses new ones with 503", async () => {
   const { listener, waiting, heard } = setup();
   const running = fetch(`${listener.url}/later`);
   await until(() => waiting.length === 1);
 
   const closed = listener[Symbol.asyncDispose]();
-  await assert.rejects(fetch(`${listener.url}/now`));
+  const refused = await fetch(`${listener.url}/now`);
+  assert.equal(refused.status, 503);
+  assert.equal(await refused.text(), "draining");
   waiting[0]!();
 
   assert.equal(await (await running).text(), "later");
@@ -119,31 +149,18 @@ Deno.test("HttpListener does not wait for a client that stops in the middle of i
   stuck.close();
 });
 
-Deno.test("HttpListener gives up on a client that never sends its whole body", async () => {
-  const { listener, clock } = setup();
+Deno.test("HttpListener does not wait for a client that never sends its whole body", async () => {
+  const { listener } = setup();
   const { hostname, port } = new URL(listener.url);
   const stuck = await Deno.connect({ hostname, port: Number(port) });
   const head = "POST /now HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\nabc";
   await stuck.write(new TextEncoder().encode(head));
   await stuck.read(new Uint8Array(1_000));
 
-  const closed = listener[Symbol.asyncDispose]();
-  await until(() => clock.waiting === 2);
-  clock.tick(DRAIN_MS + FLUSH_MS);
+  await listener[Symbol.asyncDispose]();
 
-  await closed;
-  let again: HttpListener | undefined;
-  await until(() => {
-    try {
-      again = setup({ host: hostname, port: Number(port) }).listener;
-    } catch {
-      // The port comes free a turn later.
-    }
-    return again !== undefined;
-  });
-  await again![Symbol.asyncDispose]();
+  await assert.rejects(Deno.connect({ hostname, port: Number(port) }));
   stuck.close();
-  await listener.drain();
 });
 
 Deno.test("HttpListener drains and closes once, however often it is asked", async () => {
@@ -160,7 +177,7 @@ const ORIGIN = "https://a.example";
 const CORS_HEADERS = ["access-control-allow-origin", "vary"];
 
 /** Routes that respond in many ways. */
-function setupRoutes(config: { auth_token?: string; concurrency_max?: number } = {}) {
+function setupRoutes(config: JsonObject = {}) {
   const it = fakeHttp(config, {
     plain: ({ payload }) => ({ body: payload }),
     rich: () => ({ headers: ["x-a: 1", "set-cookie: a=1", "set-cookie: b=2"], status_code: 201 }),
@@ -208,12 +225,11 @@ for (
     ["HEAD /nowhere", {}],
     ["DELETE /plain", {}],
     ["TRACES /plain", {}],
-    ["GET /plain", { headers: { host: "a/b" } }],
   ] as [string, RequestInit][]
 ) {
   const what = `${line}${init.body === undefined ? "" : ` with ${init.body}`}`;
   Deno.test(`${what} from a page differs only in the headers that CORS adds`, async () => {
-    const { fetch } = setupRoutes();
+    const { fetch } = setupRoutes({ cors: { origins: ["*"] } });
 
     const plain = await fetch(line, init);
     const page = await fetch(line, { ...init, headers: { ...init.headers, origin: ORIGIN } });
@@ -226,7 +242,7 @@ for (
 Deno.test("the token and the limit of concurrency hold for pages too", async () => {
   const closed = setupRoutes({ auth_token: "secret" });
   const full = setupRoutes({ concurrency_max: 1 });
-  full.running.add(new Request("http://a"));
+  full.running.add(servedRequest(new Request("http://a")));
 
   for (const { fetch } of [closed, full]) {
     const plain = await fetch("GET /plain");
@@ -254,8 +270,8 @@ Deno.test("a handler gets the same request from a page and from any other client
 });
 
 /** The app in front of a handler that always gives `response`; `handled` is what reached it. */
-function setupApp(response: Response, cors: { origins?: string[] } = {}) {
-  const handled: Request[] = [];
+function setupApp(response: ServedResponse, cors: { origins?: string[] } = {}) {
+  const handled: ServedRequest[] = [];
   const config = parseHttpConfig({ cors: { origins: [ORIGIN], methods: ["GET"], ...cors } });
   const fetch = makeApp(config, {
     handle(request) {
@@ -265,54 +281,123 @@ function setupApp(response: Response, cors: { origins?: string[] } = {}) {
   });
   const send = (method: string, headers: HeadersInit = {}, path = "/f") => {
     const request = new Request(`http://a${path}`, { method, headers });
-    return Promise.resolve(fetch(request));
+    return Promise.resolve(fetch(servedRequest(request)));
   };
   return { send, handled };
 }
 
-for (const method of ["GET", "POST"]) {
-  Deno.test(`a ${method} gets the response of the handler itself, not a copy`, async () => {
-    const response = new Response("text", { headers: [["x-b", "1"], ["a", "2"]] });
-    const { send } = setupApp(response);
+const RESPONSE: ServedResponse = { status: 200, headers: [["x-b", "1"]], body: "text" };
 
-    assert.equal(await send(method), response);
-    assert.equal(response.headers.get("access-control-allow-origin"), null);
-    assert.equal(await send(method, { origin: ORIGIN }), response);
-    assert.equal(response.headers.get("access-control-allow-origin"), ORIGIN);
-    assert.equal(response.headers.get("vary"), "Origin");
+for (const method of ["GET", "POST", "HEAD"]) {
+  Deno.test(`a ${method} gets the response of the handler, and a page's the headers of CORS`, async () => {
+    const { send } = setupApp(RESPONSE);
+
+    assert.equal(await send(method), RESPONSE);
+    assert.deepEqual(await send(method, { origin: ORIGIN }), {
+      ...RESPONSE,
+      headers: [["x-b", "1"], ["access-control-allow-origin", ORIGIN], ["vary", "Origin"]],
+    });
   });
 }
 
 Deno.test("an Origin, even an empty one, gets the headers of CORS", async () => {
   for (const origin of [ORIGIN, "null", ""]) {
-    const { send } = setupApp(new Response("text"), { origins: ["*"] });
+    const { send } = setupApp(RESPONSE, { origins: ["*"] });
 
-    const { headers } = await send("GET", { origin });
+    const { headers } = responseOf(await send("GET", { origin }), "GET");
 
     assert.equal(headers.get("access-control-allow-origin"), "*");
   }
 });
 
+/** What a page of an origin may read of an engine that is reached by a `Host`. */
+const MATRIX: readonly [origin: string, host: string, isAllowed: boolean][] = [
+  ["http://localhost:5173", "localhost:3111", true],
+  ["http://127.0.0.1:8000", "localhost:3111", true],
+  ["http://[::1]:8000", "127.0.0.1:3111", true],
+  ["https://localhost", "10.0.0.5:3111", true],
+  ["http://10.0.0.5:8080", "10.0.0.5:3111", true],
+  ["http://10.0.0.6:8080", "10.0.0.5:3111", false],
+  ["https://shop.example", "localhost:3111", false],
+  ["http://localhost.shop.example", "localhost:3111", false],
+  ["http://127.0.0.1.shop.example", "127.0.0.1:3111", false],
+  ["null", "localhost:3111", false],
+  ["file://localhost/x", "localhost:3111", false],
+  ["chrome-extension://abcdef", "localhost:3111", false],
+  ["", "localhost:3111", false],
+];
+
+for (const [origin, host, isAllowed] of MATRIX) {
+  Deno.test(`a page of ${origin || "no origin"} ${isAllowed ? "may" : "may not"} read ${host}`, async () => {
+    const { send } = setupApp(RESPONSE, { origins: [] });
+
+    for (const method of ["GET", "OPTIONS"]) {
+      const { headers } = responseOf(await send(method, { origin, host }), method);
+
+      assert.equal(headers.get("access-control-allow-origin"), isAllowed ? origin : null);
+    }
+  });
+}
+
+for (
+  const [host, allowed_hosts, status] of [
+    ["localhost:3111", [], 200],
+    ["LOCALHOST.:3111", [], 200],
+    ["app.localhost", [], 200],
+    ["192.168.1.7:3111", [], 200],
+    ["[fe80::1]:3111", [], 200],
+    ["rebound.example", [], 403],
+    ["rebound.example:3111", [], 403],
+    ["localhost.rebound.example", [], 403],
+    ["127.0.0.1.rebound.example", [], 403],
+    ["user@localhost", [], 403],
+    ["", [], 403],
+    ["api.example:80", ["api.example"], 200],
+    ["API.example", ["api.example"], 200],
+    ["a.api.example", ["api.example"], 403],
+    ["a.api.example", ["*.api.example"], 200],
+    ["api.example", ["*.api.example"], 403],
+    ["any.thing", ["*"], 200],
+  ] as const
+) {
+  const where = allowed_hosts.length > 0 ? ` with allowed_hosts ${allowed_hosts}` : "";
+  Deno.test(`a request for ${host || "an empty host"} gets ${status}${where}`, async () => {
+    const { route, fetch, calls } = fakeHttp({ allowed_hosts: [...allowed_hosts] }, {
+      f: () => ({}),
+    });
+    route("GET /f", "f");
+
+    const response = await fetch("GET /f", { headers: { host } });
+
+    assert.equal(response.status, status);
+    assert.equal(calls.length, status === 200 ? 1 : 0);
+    if (status === 200) return;
+    const { error } = await response.json();
+    assert.equal(error.code, "FORBIDDEN");
+    assert.match(error.message, /add ".*" to allowed_hosts of engine-http/);
+  });
+}
+
 Deno.test("the handler gets each request as it came, whatever its path", async () => {
-  for (const path of ["/", "", "/a//b/", "/%zz", "/*", "/:id?x=1#y", "/cors"]) {
+  for (const path of ["/", "/a//b/", "/%zz", "/*", "/:id?x=1", "/cors"]) {
     for (const headers of [{}, { origin: ORIGIN }]) {
-      const { send, handled } = setupApp(new Response());
+      const { send, handled } = setupApp(RESPONSE);
 
       await send("GET", headers, path);
 
-      assert.equal(handled.length, 1);
-      assert.equal(handled[0]!.url, new Request(`http://a${path}`).url);
+      assert.deepEqual(handled.map(({ target }) => target), [path]);
     }
   }
 });
 
 Deno.test("OPTIONS does not reach the handler", async () => {
-  const { send, handled } = setupApp(new Response("response"));
+  const { send, handled } = setupApp({ ...RESPONSE, body: "response" });
 
-  const given = await send("OPTIONS", {
+  const sent = await send("OPTIONS", {
     origin: "https://b.example",
     "access-control-request-headers": "x-a",
   });
+  const given = responseOf(sent, "OPTIONS");
 
   assert.equal(given.status, 200);
   assert.equal(await given.text(), "");
@@ -326,10 +411,13 @@ Deno.test("OPTIONS does not reach the handler", async () => {
 });
 
 Deno.test("CORS keeps the headers that the handler set about origins", async () => {
-  const own = { "access-control-allow-origin": "https://mine.example", vary: "accept" };
-  const { send } = setupApp(new Response("response", { headers: own }));
+  const { send } = setupApp({
+    status: 200,
+    headers: [["access-control-allow-origin", "https://mine.example"], ["vary", "accept"]],
+    body: "response",
+  });
 
-  const given = await send("GET", { origin: ORIGIN });
+  const given = responseOf(await send("GET", { origin: ORIGIN }), "GET");
 
   assert.equal(given.headers.get("access-control-allow-origin"), "https://mine.example");
   assert.equal(given.headers.get("vary"), "accept, Origin");
@@ -354,7 +442,7 @@ for (
 }
 
 Deno.test("OPTIONS is answered for every path with what pages may send", async () => {
-  const { fetch } = fakeHttp();
+  const { fetch } = fakeHttp({ cors: { origins: ["*"] } });
 
   const response = await fetch("OPTIONS /any/path", {
     headers: { origin: "https://a.example", "access-control-request-headers": "x-a, x-b" },

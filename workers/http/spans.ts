@@ -184,12 +184,12 @@ export class RequestSpan {
   end(reply: Reply): Reply {
     const traceparent = this.#traceparent;
     if (traceparent === null) return reply;
-    const { status, headers, body } = reply;
+    const { status, headers } = reply;
     if (looksSampled(traceparent)) {
       this.#spans.record(this.#start, traceparent, this.#parent, status, this.errorCode);
     }
     if (headers.some(([name]) => name === "traceparent")) return reply; // The handler's own.
-    return { status, headers: [...headers, ["traceparent", traceparent]], body };
+    return { ...reply, headers: [...headers, ["traceparent", traceparent]] };
   }
 }
 

@@ -11,7 +11,9 @@ import type { ConfigValue, KnownWorker } from "../../engine/ports/config.ts";
 import type { PageAnswer, PageRequest } from "../../engine/ports/connection.ts";
 import type { Directory } from "../../engine/ports/directory.ts";
 import type { EventListener } from "../../engine/ports/events.ts";
+import type { SocketBounds } from "../../engine/ports/listen.ts";
 import type { EngineLogListener, Log } from "../../engine/ports/log.ts";
+import type { MemoryBudget } from "../../engine/ports/memory.ts";
 import type { Store } from "../../engine/ports/store.ts";
 import type { Endpoint, Supervision } from "../../engine/ports/supervision.ts";
 import type {
@@ -37,7 +39,15 @@ export interface Host {
 
 /** What the engine provides to its built-in workers besides. */
 export interface EngineHost extends Host {
+  /** Aborted when the engine begins to stop: running requests may finish, new ones are refused. */
+  readonly draining: AbortSignal;
+  /** The stopping engine waits for `work` too, as it does for running calls; never rejects. */
+  delayStop(work: Promise<void>): void;
+  /** How many sockets its port may have open at once. */
+  readonly socketBounds: SocketBounds;
   readonly store: Store;
+  /** The memory that bodies, queues and recordings share with the rest of the process. */
+  readonly memory: MemoryBudget;
   readonly directory: Directory;
   readonly supervision: Supervision;
   /** Calls the listener with every event from now on; call the result to stop. */

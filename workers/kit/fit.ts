@@ -156,9 +156,50 @@ function nameOf(value: unknown): string {
   return typeof value === "number" ? String(value) : typeof value;
 }
 
+/** The payload, or the start of its JSON; the work is bounded, however large it is. */
 function shorten(payload: unknown): Json {
-  const text = JSON.stringify(payload ?? null);
-  return text.length <= RECEIVED_CHARS_MAX
-    ? payload as Json ?? null
-    : `${text.slice(0, RECEIVED_CHARS_MAX)}…`;
+  if (isShort(payload, { charsLeft: RECEIVED_CHARS_MAX })) return payload as Json ?? null;
+  return `${jsonStart(payload, RECEIVED_CHARS_MAX)}…`;
+}
+
+/** Whether the JSON of a value has no more characters than are left; stops at the first more. */
+function isShort(value: unknown, budget: { charsLeft: number }): boolean {
+  if (typeof value === "string") {
+    budget.charsLeft -= value.length > budget.charsLeft ? value.length : sizeOf(value);
+  } else if (value === null || typeof value !== "object") budget.charsLeft -= sizeOf(value ?? null);
+  else {
+    budget.charsLeft -= 2;
+    for (const [name, member] of membersOf(value)) {
+      budget.charsLeft -= name === undefined ? 1 : name.length + 4;
+      if (budget.charsLeft < 0 || !isShort(member, budget)) return false;
+    }
+  }
+  return budget.charsLeft >= 0;
+}
+
+function sizeOf(value: unknown): number {
+  return JSON.stringify(value).length;
+}
+
+/** The start of the JSON of a value, with about as many characters as asked for. */
+function jsonStart(value: unknown, charsMax: number): string {
+  if (value === null || typeof value !== "object") {
+    const short = typeof value === "string" ? value.slice(0, charsMax) : value;
+    return JSON.stringify(short ?? null).slice(0, charsMax);
+  }
+  const isList = Array.isArray(value);
+  let text = isList ? "[" : "{";
+  for (const [name, member] of membersOf(value)) {
+    if (text.length > 1) text += ",";
+    if (name !== undefined) text += `${jsonStart(name, charsMax)}:`;
+    text += jsonStart(member, charsMax - text.length);
+    if (text.length >= charsMax) break;
+  }
+  return `${text}${isList ? "]" : "}"}`.slice(0, charsMax);
+}
+
+/** Members with their names, or items; a loop over the keys of a list would collect them first. */
+function* membersOf(value: object): Generator<[name: string | undefined, member: unknown]> {
+  if (Array.isArray(value)) { for (const item of value) yield [undefined, item]; }
+  else for (const name in value) yield [name, (value as Record<string, unknown>)[name]];
 }

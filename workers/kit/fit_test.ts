@@ -52,3 +52,25 @@ Deno.test("fit() does not send a long payload back whole, nor a long list of pro
     return true;
   });
 });
+
+Deno.test("fit() looks at the start only of a payload of millions of items", () => {
+  const items = Array.from({ length: 4_000_000 }, () => 1);
+  const List = v.object({ ops: v.list(v.number(), 1_000) });
+  const began = performance.now();
+
+  assert.throws(() => fit("a::b", List, { ops: items, text: "x" }), {
+    message: "Failed to deserialize input for a::b: " +
+      "ops: Too big: expected array to have <=1000 items",
+    details: { received: `{"ops":[${"1,".repeat(1_000)}`.slice(0, 2_000) + "…" },
+  });
+  assert.ok(performance.now() - began < 100, `${performance.now() - began} ms`);
+});
+
+Deno.test("fit() cuts a long text of a payload that does not fit", () => {
+  const payload = { scope: 1, text: '"'.repeat(3_000) };
+
+  assert.throws(() => fit("a::b", Shape, payload), ({ details }: { details: object }) => {
+    const { received } = details as { received: string };
+    return received.length === 2_001 && received.startsWith('{"scope":1,"text":"\\"');
+  });
+});

@@ -3,35 +3,9 @@
  */
 import assert from "node:assert/strict";
 import { listenError } from "../../engine/ports/listen.ts";
-import { authorityOf, listenHttp } from "./listen.ts";
+import { authorityOf } from "./listen.ts";
 
 const SETTINGS = { port: "port of engine-test", address: "host or port of engine-test" };
-
-Deno.test("listenHttp() serves on a free port and says where", async () => {
-  const { server, url } = listenHttp(
-    { host: "127.0.0.1", port: 0 },
-    SETTINGS,
-    () => new Response("hello"),
-  );
-
-  const response = await fetch(url, { headers: { connection: "close" } });
-
-  assert.equal(await response.text(), "hello");
-  assert.equal(url, `http://127.0.0.1:${server.addr.port}`);
-  await server.shutdown();
-});
-
-Deno.test("listenHttp() says that a port is taken and which setting to change", async () => {
-  const { server } = listenHttp({ host: "127.0.0.1", port: 0 }, SETTINGS, () => new Response());
-  const { port } = server.addr;
-
-  assert.throws(() => listenHttp({ host: "127.0.0.1", port }, SETTINGS, () => new Response()), {
-    code: "address_in_use",
-    message: `Port ${port} is taken; stop the other program or set port of engine-test`,
-    details: { host: "127.0.0.1", port },
-  });
-  await server.shutdown();
-});
 
 Deno.test("listenError() names an address that cannot be opened, and the settings", () => {
   const cause = new Error("no such address");

@@ -51,7 +51,22 @@ export function list<const Item extends v.GenericSchema>(
   item: Item,
   lengthMax: number,
 ): v.GenericSchema<unknown[], v.InferOutput<Item>[]> {
-  return v.pipe(v.array(v.unknown()), v.maxLength(lengthMax), v.array(item));
+  return v.pipe(anyList(), v.maxLength(lengthMax), v.array(item));
+}
+
+/** A list whose items are not looked at, however many there are. */
+function anyList(): v.ArraySchema<v.UnknownSchema, undefined> {
+  const schema = v.array(v.unknown());
+  return {
+    ...schema,
+    "~run"(dataset, config) {
+      if (!Array.isArray(dataset.value)) return schema["~run"](dataset, config);
+      return Object.assign(dataset, { typed: true as const }) as v.OutputDataset<
+        unknown[],
+        v.ArrayIssue
+      >;
+    },
+  };
 }
 
 /** A text with a minimum and a maximum length in UTF-16 code units. */

@@ -122,8 +122,8 @@ Deno.test("Cleared records are not restored", async () => {
     await using it = await observe(ON_DISK, at.path);
     await live(it);
     await it.pass(250);
-    await it.ask("engine::traces::clear");
-    await it.ask("engine::logs::clear");
+    await it.askAsOperator("engine::traces::clear");
+    await it.askAsOperator("engine::logs::clear");
   }
 
   await using it = await observe(ON_DISK, at.path);

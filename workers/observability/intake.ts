@@ -11,10 +11,15 @@ import type { Clock } from "../../engine/ports/clock.ts";
 import type { Log } from "../../engine/ports/log.ts";
 import type { TelemetryFrame } from "../../engine/ports/telemetry.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import { isTooDeepBytes, JSON_DEPTH_MAX } from "../../sdk/typescript/wire/json_depth.ts";
 import { REDACTED, type Redactor } from "./redact.ts";
 
 /** Spans or log records that are read from one frame of telemetry. */
 export const TELEMETRY_FRAME_ITEMS_MAX = 5_000;
+/** Largest frame of spans or logs, in bytes. */
+export const TELEMETRY_FRAME_BYTES_MAX = 4 * 1024 * 1024;
+/** Characters of all attributes of a span or log record as JSON; those beyond are left out. */
+export const TELEMETRY_ATTRIBUTES_CHARS_MAX = 65_536;
 /** Attributes per span or log record. */
 const TELEMETRY_ATTRIBUTES_MAX = 128;
 /** Longest name in a span or a log record, in characters. */
@@ -86,6 +91,7 @@ export class TelemetryIntake {
 
   #read(kind: "OTLP" | "LOGS", bytes: Uint8Array, from: Record<string, string | undefined>): void {
     try {
+      checkFrame(bytes);
       const frame: unknown = JSON.parse(this.#decoder.decode(bytes));
       const reader = kind === "OTLP" ? this.#setup.spans : this.#setup.logs;
       const { taken, dropped } = reader.take(frame);
@@ -105,6 +111,16 @@ export class TelemetryIntake {
     this.#warnedAt = now;
     const { broken, refused } = this.#stats;
     this.#setup.log.warn(text, { ...fields, broken, refused });
+  }
+}
+
+function checkFrame(bytes: Uint8Array): void {
+  if (bytes.length > TELEMETRY_FRAME_BYTES_MAX) {
+    const most = `the most is ${TELEMETRY_FRAME_BYTES_MAX}; send it in smaller batches`;
+    throw new Error(`The frame has ${bytes.length} bytes, ${most}`);
+  }
+  if (isTooDeepBytes(bytes, 0, bytes.length)) {
+    throw new Error(`The frame is nested deeper than ${JSON_DEPTH_MAX} levels`);
   }
 }
 
@@ -246,12 +262,17 @@ function textIn(owner: unknown, name: string): string | null {
 /** Reads OTLP attributes: bounded, and redacted by name. */
 export function readAttributes(list: readonly unknown[], redactor: Redactor): Map<string, Json> {
   const attributes = new Map<string, Json>();
-  for (const each of list) {
+  let charsLeft = TELEMETRY_ATTRIBUTES_CHARS_MAX;
+  for (const each of list.slice(0, 4 * TELEMETRY_ATTRIBUTES_MAX)) {
     if (attributes.size >= TELEMETRY_ATTRIBUTES_MAX) break;
     const { key, value } = (each ?? {}) as { key?: unknown; value?: unknown };
     if (typeof key !== "string" || key === "") continue;
     const name = cut(key, TELEMETRY_NAME_CHARS_MAX);
-    attributes.set(name, redactor.hits(name) ? REDACTED : redactor.value(readValue(value, 0)));
+    const read = redactor.hits(name) ? REDACTED : redactor.value(readValue(value, 0));
+    const chars = name.length + (typeof read === "string" ? read : JSON.stringify(read)).length;
+    if (chars > charsLeft) continue;
+    charsLeft -= chars;
+    attributes.set(name, read);
   }
   return attributes;
 }

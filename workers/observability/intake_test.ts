@@ -16,6 +16,8 @@ import {
   readItems,
   readNanos,
   readValue,
+  TELEMETRY_ATTRIBUTES_CHARS_MAX,
+  TELEMETRY_FRAME_BYTES_MAX,
   TELEMETRY_FRAME_ITEMS_MAX,
   TELEMETRY_INTAKE_BYTES_PER_SECOND,
   TELEMETRY_INTAKE_MS_PER_SECOND,
@@ -84,6 +86,37 @@ Deno.test("TelemetryIntake limits the bytes it reads per second", () => {
 
   assert.equal(taken.length, 16);
   assert.match(lines[0]!.text, /exceeds the intake budget/);
+});
+
+for (
+  const [name, text, reason] of [
+    ["deeply nested", "[".repeat(4_000_000), /nested deeper than 128 levels/],
+    ["very large", `"${"x".repeat(TELEMETRY_FRAME_BYTES_MAX)}"`, /the most is 4194304/],
+  ] as const
+) {
+  Deno.test(`TelemetryIntake drops a ${name} frame without parsing it`, () => {
+    const { receive, taken, intake, lines } = setup();
+
+    receive("LOGS", text);
+    receive("LOGS", "[1]");
+
+    assert.equal(taken.length, 1);
+    assert.equal(intake.stats.broken, 1);
+    assert.match(JSON.stringify(lines), reason);
+  });
+}
+
+Deno.test("readAttributes() leaves out what makes a record large", () => {
+  const stringValue = "x".repeat(30_000);
+  const list = Array.from({ length: 100 }, (_, i) => ({ key: `k${i}`, value: { stringValue } }));
+  const values = Array.from({ length: 100 }, () => ({ stringValue }));
+  const nested = { key: "nested", value: { arrayValue: { values } } };
+
+  const attributes = readAttributes([nested, ...list], new Redactor());
+
+  const chars = JSON.stringify([...attributes]).length;
+  assert.ok(chars < 2 * TELEMETRY_ATTRIBUTES_CHARS_MAX, `${chars} characters`);
+  assert.ok(!attributes.has("nested"));
 });
 
 Deno.test("TelemetryIntake survives random bytes", () => {

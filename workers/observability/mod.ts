@@ -87,6 +87,7 @@ function assemble(
   configure(traces, config);
   const redactor = new Redactor(config.redact);
   const log = workerLog(host.log);
+  started.defer(takeRings(config, host));
   const rings = ringsOf(traces, {
     spans: config.traces.memory_mb * MIB * (1 - CALLS_PART),
     logs: config.logs.memory_mb * MIB,
@@ -104,13 +105,15 @@ function assemble(
     functionOf: (trace_id, span_id, since_ms) => functionOf(spans, trace_id, span_id, since_ms),
   });
   const index = new TraceIndex(spans, clock);
+  const isOperator = (caller?: string) =>
+    caller !== undefined && directory.worker(caller)?.operator === true;
   registerTraceFunctions(worker, {
     clock,
     traces,
     store: spans,
     index,
     logs: rings.logs,
-    isOperator: (caller) => caller !== undefined && directory.worker(caller)?.operator === true,
+    isOperator,
     isInEngine: (id) => directory.worker(id)?.builtin === true,
   });
   registerLogFunctions(worker, {
@@ -119,6 +122,7 @@ function assemble(
     directory,
     redactor,
     log: log.unrecorded,
+    isOperator,
     parentOf: (trace_id, span_id) => parentOf(traces, trace_id, span_id),
   });
   registerBaggageFunctions(worker);
@@ -129,6 +133,7 @@ function assemble(
     log: log.tagged,
     spans: traces.spans,
   });
+  started.adopt(dispatcher, (it) => it.stop());
   registerTriggers(worker, { dispatcher, spans, logs, index }, started);
   const intake = new TelemetryIntake({ clock, log: log.tagged, spans, logs });
   return { rings, spans, logs, intake, log };
@@ -145,6 +150,20 @@ async function openDisk(
   }
   parts.rings.isRestored = true; // A later configuration must not restore files of a previous run.
   return new AsyncDisposableStack();
+}
+
+/**
+ * Takes the memory that the rings may come to fill; the result returns it. It is taken at once, so
+ * that a full ring never competes with messages.
+ */
+function takeRings({ traces, logs }: ObservabilityConfig, { memory, log }: EngineHost): () => void {
+  const bytes = (traces.memory_mb + logs.memory_mb) * MIB;
+  if (memory.take("rings", bytes)) return () => memory.release("rings", bytes);
+  log.warn("traces and logs exceed the memory budget: lower their memory_mb or raise it", {
+    settings: "traces.memory_mb, logs.memory_mb, engine.memory_mb",
+    missing_bytes: memory.usedBytes + bytes - memory.limitBytes,
+  });
+  return () => {};
 }
 
 function configure(traces: CallTraces, { traces: config }: ObservabilityConfig): void {

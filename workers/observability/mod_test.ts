@@ -4,6 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { createMemoryBudget } from "../../engine/platform/memory_budget.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { observe, type Observed, outcome } from "../../tests/fakes/local_engine.ts";
 import { observability } from "./mod.ts";
@@ -157,6 +158,22 @@ Deno.test("Recorded telemetry survives a change of the configuration", async () 
   assert.equal((traces as Item[]).length, 1);
 });
 
+Deno.test("The rings take their memory from the budget, and return it", async () => {
+  const memory = createMemoryBudget(64 * 1024 * 1024);
+  const config = { traces: { memory_mb: 10 }, logs: { memory_mb: 5 } };
+  await using it = await observe(config, "/nowhere", memory);
+  assert.equal(memory.used("rings"), 15 * 1024 * 1024);
+  await it.stop();
+  assert.equal(memory.used("rings"), 0);
+});
+
+Deno.test("Rings that do not fit the budget are reported, and nothing is taken for them", async () => {
+  const memory = createMemoryBudget(64 * 1024 * 1024);
+  await using it = await observe({ traces: { memory_mb: 60 } }, "/nowhere", memory);
+  assert.equal(memory.used("rings"), 0);
+  assert.ok(it.local.lines.some(({ text }) => text.includes("exceed the memory budget")));
+});
+
 Deno.test("With tracing off spans are not recorded, logs are", async () => {
   await using it = await observe({ traces: { enabled: false } });
   offerOrders(it);
@@ -171,14 +188,18 @@ Deno.test("With tracing off spans are not recorded, logs are", async () => {
   assert.equal((await it.ask("engine::logs::list", { text: "still" })).total, 1);
 });
 
-Deno.test("engine::traces::clear and engine::logs::clear remove everything", async () => {
+Deno.test("engine::traces::clear and engine::logs::clear remove everything, for operators only", async () => {
   await using it = await observe();
   offerOrders(it);
   await order(it);
   await it.ask("engine::log::info", { message: "before" });
 
-  assert.equal((await it.ask("engine::traces::clear")).success, true);
-  assert.equal((await it.ask("engine::logs::clear")).success, true);
+  for (const function_id of ["engine::traces::clear", "engine::logs::clear"]) {
+    await assert.rejects(it.ask(function_id), { code: "FORBIDDEN" });
+  }
+  assert.equal((await it.ask("engine::traces::summaries")).total, 1);
+  assert.equal((await it.askAsOperator("engine::traces::clear")).success, true);
+  assert.equal((await it.askAsOperator("engine::logs::clear")).success, true);
 
   assert.equal((await it.ask("engine::traces::summaries")).total, 0);
   assert.equal((await it.ask("engine::logs::list")).total, 0);

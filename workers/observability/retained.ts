@@ -7,6 +7,7 @@
  * @module
  */
 import type { CallTraces, Meters } from "../../engine/ports/telemetry.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { EngineHost } from "../kit/define.ts";
 import { LogRing } from "./logs/store.ts";
 import { RecentDeltas } from "./metrics/meters.ts";
@@ -22,6 +23,16 @@ export interface RetainedRings {
   readonly logs: LogRing;
   /** Whether the files of a previous run have been read. */
   isRestored: boolean;
+}
+
+/** @throws {EngineError} `FORBIDDEN` unless an operator removes what is retained. */
+export function checkOperator(isOperator: boolean, function_id: string): void {
+  if (isOperator) return;
+  throw new EngineError(
+    "FORBIDDEN",
+    `Only the command line and the console of the engine's own user may call ${function_id}; ` +
+      "the oldest records are removed without it",
+  );
 }
 
 const ringsByRecord = new WeakMap<CallTraces, RetainedRings>();

@@ -17,11 +17,13 @@ import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/option
 import { readTraceparent } from "../../sdk/typescript/trace_context.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import * as v from "../kit/schema.ts";
 import { fitTrigger } from "../kit/triggers.ts";
 import { type LogRecord, SEVERITIES, wireLog } from "./logs/record.ts";
-import { matcher } from "./logs/store.ts";
-import { type TraceIndex, wireTrace } from "./traces/index.ts";
+import { bytesOf, matcher } from "./logs/store.ts";
+import { type TraceEntry, type TraceIndex, wireTrace } from "./traces/index.ts";
+import { Slices } from "./slices.ts";
 import type { SpanFeed, StoredSpan } from "./traces/span.ts";
 
 /** Firings of one trigger of type `log` or `trace` in a second, unless it takes batches. */
@@ -32,6 +34,14 @@ const TRIGGER_BATCH_RECORDS_MAX = 500;
 const TRIGGER_BATCH_MS_MIN = 100;
 /** Longest `batch_ms` of a trigger. */
 const TRIGGER_BATCH_MS_MAX = 10_000;
+/** Memory of the records in one batch; those beyond it are only counted. */
+const TRIGGER_BATCH_BYTES_MAX = 1024 * 1024;
+/** Triggers of type `log`, and of type `trace`, of all workers. */
+export const TELEMETRY_TRIGGERS_MAX = 1_000;
+/** Longest text that a trigger searches for. */
+export const TRIGGER_TEXT_CHARS_MAX = 1_024;
+/** Triggers that one task matches with a record. */
+const TASK_TRIGGERS = 16;
 
 /** `batch_ms` in a trigger's config. */
 const BatchMs = v.opt(v.int(TRIGGER_BATCH_MS_MIN, TRIGGER_BATCH_MS_MAX));
@@ -41,7 +51,7 @@ const LogConfig = v.object({
   min_level: v.opt(v.picklist(SEVERITIES)),
   worker: v.opt(v.string()),
   function_id: v.opt(v.string()),
-  text: v.opt(v.string()),
+  text: v.opt(v.text(0, TRIGGER_TEXT_CHARS_MAX)),
   batch_ms: BatchMs,
 });
 
@@ -55,6 +65,8 @@ interface LogSubscription {
 export class LogTriggers {
   readonly #dispatcher: TriggerDispatcher;
   readonly #subscriptions = new Map<string, LogSubscription>();
+  /** The same as a list; `undefined` after a change. */
+  #list: readonly LogSubscription[] | undefined;
 
   constructor(dispatcher: TriggerDispatcher) {
     this.#dispatcher = dispatcher;
@@ -95,6 +107,7 @@ export class LogTriggers {
       LogConfig,
       trigger,
     );
+    checkCount(this.#subscriptions, trigger);
     const fits = matcher({
       severity: level === "all" ? undefined : level,
       least: min_level,
@@ -105,25 +118,37 @@ export class LogTriggers {
     const batch = new TriggerBatcher<LogRecord>(this.#dispatcher, {
       trigger,
       batchMs: batch_ms,
-      payload: (records, dropped): Json =>
-        batch_ms === undefined ? wireLog(records[0]!) : { logs: records.map(wireLog), dropped },
+      payload: (records, dropped): Json => {
+        if (batch_ms === undefined) return wireLog(records[0]!);
+        const kept = withinBytes(records);
+        return { logs: kept.map(wireLog), dropped: dropped + records.length - kept.length };
+      },
     });
     this.remove(trigger.id);
     this.#subscriptions.set(trigger.id, { trigger, fits, batch });
+    this.#list = undefined;
   }
 
   /** Removes a trigger and discards its pending batch. */
   remove(id: string): void {
     this.#subscriptions.get(id)?.batch.stop();
     this.#subscriptions.delete(id);
+    this.#list = undefined;
   }
 
-  /** Fires the matching triggers. */
+  /** Fires the matching triggers, in slices when there are many. */
   onRecord(record: LogRecord): void {
     if (this.#subscriptions.size === 0 || this.#dispatcher.causedBy(record.trace_id)) return;
     if (this.#dispatcher.mentionsFiring(record)) return;
+    const list = this.#list ??= [...this.#subscriptions.values()];
+    for (let at = 0; at < list.length; at += TASK_TRIGGERS) {
+      this.#dispatcher.run(() => this.#match(record, list.slice(at, at + TASK_TRIGGERS)));
+    }
+  }
+
+  #match(record: LogRecord, subscriptions: readonly LogSubscription[]): void {
     const isOutsideCall = record.span_id === null && record.source !== "engine";
-    for (const { trigger, fits, batch } of this.#subscriptions.values()) {
+    for (const { trigger, fits, batch } of subscriptions) {
       if (!fits(record)) continue;
       if (isOutsideCall && this.#dispatcher.offers(trigger, record.worker)) continue;
       batch.add(record);
@@ -136,9 +161,24 @@ export class LogTriggers {
   }
 }
 
+/** @throws {EngineError} `trigger_registration_failed` when there are too many triggers. */
+function checkCount(existing: ReadonlyMap<string, unknown>, trigger: TriggerInstance): void {
+  if (existing.size < TELEMETRY_TRIGGERS_MAX || existing.has(trigger.id)) return;
+  const message = `There are ${existing.size} triggers of type ${trigger.trigger_type}, the most ` +
+    "that are allowed; remove some, or let one function pass records on";
+  throw new EngineError("trigger_registration_failed", message);
+}
+
+/** The first records, as many as fit into a batch; at least one. */
+function withinBytes(records: readonly LogRecord[]): readonly LogRecord[] {
+  let bytes = 0;
+  const end = records.findIndex((record) => (bytes += bytesOf(record)) > TRIGGER_BATCH_BYTES_MAX);
+  return end === -1 ? records : records.slice(0, Math.max(1, end));
+}
+
 const TraceConfig = v.object({
   service_name: v.opt(v.string()),
-  status: v.opt(v.pipe(v.string(), v.toLowerCase())),
+  status: v.opt(v.pipe(v.text(0, TRIGGER_TEXT_CHARS_MAX), v.toLowerCase())),
   batch_ms: BatchMs,
   summaries: v.opt(v.boolean()),
 });
@@ -162,6 +202,8 @@ export interface TraceTriggersSetup {
 export class TraceTriggers {
   readonly #setup: TraceTriggersSetup;
   readonly #subscriptions = new Map<string, TraceSubscription>();
+  /** By trace id, with the place in the list; shared by all triggers until further spans end. */
+  #summaries: Promise<Map<string, { entry: TraceEntry; at: number }>> | undefined;
   #stopListening: (() => void) | undefined;
 
   constructor(setup: TraceTriggersSetup) {
@@ -195,6 +237,7 @@ export class TraceTriggers {
   /** @throws {EngineError} `trigger_registration_failed` for an invalid config. */
   add(trigger: TriggerInstance): void {
     const { service_name, status, batch_ms, summaries } = fitTrigger(TraceConfig, trigger);
+    checkCount(this.#subscriptions, trigger);
     const batch = new TriggerBatcher<string>(this.#setup.dispatcher, {
       trigger,
       batchMs: batch_ms ?? 0,
@@ -220,13 +263,16 @@ export class TraceTriggers {
   #onSpans(spans: readonly StoredSpan[]): void {
     const { dispatcher, isInternal } = this.#setup;
     const firing = spans.filter((span) => !dispatcher.causedBy(span.trace_id) && !isInternal(span));
+    this.#summaries = undefined;
     for (const { service_name, status, batch } of this.#subscriptions.values()) {
-      const ids = new Set<string>();
-      for (const span of firing) {
-        if (service_name !== undefined && span.service_name !== service_name) continue;
-        if (status === undefined || span.status.includes(status)) ids.add(span.trace_id);
-      }
-      for (const id of ids) batch.add(id);
+      dispatcher.run(() => {
+        const ids = new Set<string>();
+        for (const span of firing) {
+          if (service_name !== undefined && span.service_name !== service_name) continue;
+          if (status === undefined || span.status.includes(status)) ids.add(span.trace_id);
+        }
+        for (const id of ids) batch.add(id);
+      });
     }
   }
 
@@ -237,12 +283,20 @@ export class TraceTriggers {
 
   async #payload(trace_ids: string[], withSummaries: boolean): Promise<JsonObject> {
     if (!withSummaries) return { trace_ids };
-    const wanted = new Set(trace_ids);
-    const entries = (await this.#setup.index.list()).filter(({ trace_id }) => wanted.has(trace_id));
-    const traces: JsonObject[] = entries.map(wireTrace);
+    this.#summaries ??= this.#setup.index.list().then((entries) =>
+      new Map(entries.map((entry, at) => [entry.trace_id, { entry, at }]))
+    );
+    const known = await this.#summaries;
+    const found = trace_ids.map((id) => known.get(id)).filter((it) => it !== undefined);
+    const traces: JsonObject[] = found.sort((a, b) => a.at - b.at).map(({ entry }) => {
+      return wireTrace(entry);
+    });
     return { trace_ids, traces };
   }
 }
+
+/** Time after which dropped tasks are reported together. */
+const DROPPED_REPORT_MS = 10_000;
 
 /** Dependencies of {@linkcode TriggerDispatcher}. */
 export interface DispatcherSetup {
@@ -259,9 +313,30 @@ export class TriggerDispatcher {
   readonly #setup: DispatcherSetup;
   /** Prefix of the trace ids of all firings. */
   readonly #mark = hexDigits(4);
+  readonly #slices: Slices;
+  #dropped = 0;
 
   constructor(setup: DispatcherSetup) {
     this.#setup = setup;
+    this.#slices = new Slices(setup.clock);
+  }
+
+  /** Runs a short task of a fan-out, at once or in a later slice; never too many wait. */
+  run(task: () => void): void {
+    if (this.#slices.run(task)) return;
+    if (this.#dropped++ > 0) return;
+    const { clock, log } = this.#setup;
+    clock.after(DROPPED_REPORT_MS, () => {
+      log.warn("triggers of types log and trace fall behind, so some did not fire", {
+        tasks: this.#dropped,
+      });
+      this.#dropped = 0;
+    });
+  }
+
+  /** Drops what waits. */
+  stop(): void {
+    this.#slices.stop();
   }
 
   get clock(): Clock {
@@ -342,6 +417,7 @@ export class TriggerBatcher<Item> {
   #items = new Set<Item>();
   #dropped = 0;
   #fired = 0;
+  #isStopped = false;
   #cancel: (() => void) | undefined;
 
   constructor(dispatcher: TriggerDispatcher, options: BatcherOptions<Item>) {
@@ -351,12 +427,16 @@ export class TriggerBatcher<Item> {
 
   /** Fires the trigger with this item, at once or with the next batch. */
   add(item: Item): void {
+    if (this.#isStopped) return;
     const { batchMs, trigger, payload } = this.#options;
     const { clock } = this.#dispatcher;
     if (batchMs !== undefined) {
       if (this.#items.size < TRIGGER_BATCH_RECORDS_MAX) this.#items.add(item);
       else if (!this.#items.has(item)) this.#dropped++;
-      this.#cancel ??= clock.after(batchMs, () => this.#flush());
+      this.#cancel ??= clock.after(batchMs, () => {
+        this.#cancel = undefined; // If the task is dropped, the next item asks again.
+        this.#dispatcher.run(() => this.#flush());
+      });
       return;
     }
     this.#cancel ??= clock.after(1_000, () => this.#resetRate());
@@ -367,15 +447,16 @@ export class TriggerBatcher<Item> {
     }
   }
 
-  /** Discards the pending batch. */
+  /** Discards the pending batch and all further items. */
   stop(): void {
+    this.#isStopped = true;
     this.#cancel?.();
     this.#cancel = undefined;
     this.#items = new Set();
   }
 
   #flush(): void {
-    this.#cancel = undefined;
+    if (this.#isStopped) return;
     const { trigger, payload } = this.#options;
     const items = [...this.#items];
     const dropped = this.#dropped;

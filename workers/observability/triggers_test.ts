@@ -14,7 +14,13 @@ import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
 import { observe, type Observed, outcome } from "../../tests/fakes/local_engine.ts";
 import { RecordingWorker } from "../../tests/fakes/recording_worker.ts";
 import { newLog } from "../../tests/fakes/spans.ts";
-import { TriggerBatcher, TriggerDispatcher, workerLog } from "./triggers.ts";
+import {
+  LogTriggers,
+  TELEMETRY_TRIGGERS_MAX,
+  TriggerBatcher,
+  TriggerDispatcher,
+  workerLog,
+} from "./triggers.ts";
 
 const trigger: TriggerInstance = {
   id: "t",
@@ -474,3 +480,64 @@ for (const config of [{ batch_ms: 1 }, { summaries: "yes" }, { status: 5 }, "all
     assert.match(refusal?.text ?? "", /The config of the trace trigger does not fit: /);
   });
 }
+
+Deno.test("Log triggers are bounded in number, and a full type says so", () => {
+  const { dispatcher } = setup();
+  const triggers = new LogTriggers(dispatcher);
+  for (let i = 0; i < TELEMETRY_TRIGGERS_MAX; i++) triggers.add({ ...trigger, id: `t${i}` });
+
+  assert.throws(() => triggers.add({ ...trigger, id: "surplus" }), {
+    code: "trigger_registration_failed",
+    message: /There are 1000 triggers of type log/,
+  });
+  triggers.add({ ...trigger, id: "t5" });
+  triggers.remove("t7");
+  triggers.add({ ...trigger, id: "surplus" });
+});
+
+Deno.test("1,000 log triggers share the thread: a burst of records is matched in slices", () => {
+  let now = 0;
+  const timers: (() => void)[] = [];
+  const worker = new RecordingWorker();
+  const clock = {
+    now: () => now += 0.05, // Each task takes some time.
+    wall: () => now,
+    after: (ms: number, task: () => void) => {
+      if (ms <= 1) timers.push(task);
+      return () => {};
+    },
+  };
+  const open = () => null;
+  const setup = { worker, clock, directory: new FakeDirectory(), log: recordingLog([]) };
+  const triggers = new LogTriggers(new TriggerDispatcher({ ...setup, spans: { open } }));
+  for (let i = 0; i < TELEMETRY_TRIGGERS_MAX; i++) triggers.add({ ...trigger, id: `t${i}` });
+
+  for (let seq = 1; seq <= 10; seq++) triggers.onRecord({ ...newLog(), seq });
+  const atOnce = worker.made.length;
+  let slices = 0;
+  for (; timers.length > 0; slices++) {
+    const before = worker.made.length;
+    for (const timer of timers.splice(0)) timer();
+    assert.ok(worker.made.length - before < 1_000, "one slice did too much");
+  }
+
+  assert.ok(atOnce < 1_500, `${atOnce} firings at once`);
+  assert.ok(slices > 5, `${slices} slices`);
+  assert.equal(worker.made.length, 10 * TELEMETRY_TRIGGERS_MAX);
+});
+
+Deno.test("A batch of large records is bounded in bytes, and counts the rest", async () => {
+  const { clock, dispatcher, worker } = setup();
+  const triggers = new LogTriggers(dispatcher);
+  triggers.add({ ...trigger, config: { batch_ms: 100 } });
+
+  for (let seq = 1; seq <= 100; seq++) {
+    triggers.onRecord({ ...newLog(), body: "x".repeat(30_000), seq });
+  }
+  clock.tick(100);
+  await settle();
+
+  const { logs, dropped } = worker.made[0]!.payload as { logs: Json[]; dropped: number };
+  assert.ok(logs.length > 1 && logs.length < 40, `${logs.length} records`);
+  assert.equal(logs.length + dropped, 100);
+});

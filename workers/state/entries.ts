@@ -16,7 +16,7 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import type { Entry, KeyChange, Store, StoreKey } from "../../engine/ports/store.ts";
+import type { Changed, Entry, KeyChange, Store, StoreKey } from "../../engine/ports/store.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
@@ -76,8 +76,11 @@ export interface ExpiryRecord extends Place {
 export interface StateEntriesSetup {
   readonly store: Store;
   readonly clock: Pick<Clock, "wall">;
-  /** Called with every committed change; those of one key in order. Must not throw. */
-  changed(event: StateEvent): void;
+  /**
+   * Called with every committed change and the bytes of its values; those of one key in order. Must
+   * not throw.
+   */
+  changed(event: StateEvent, bytes: number): void;
   /** Called with the time of a new expiry record. Must not throw. */
   expires(atMs: number): void;
 }
@@ -101,9 +104,17 @@ export class StateEntries {
   /** Up to `limit` entries of a scope in key order, after the key `after`. */
   async list(scope: string, limit: number, after?: string): Promise<EntryPage> {
     const behind = after === undefined ? undefined : entryKey({ scope, key: after });
-    const found = await this.#setup.store.list(["state", scope], limit, behind);
-    const alive = found.map((entry) => this.#alive(entry)).filter((entry) => entry !== undefined);
-    return { entries: alive, last: found.length < limit ? undefined : found.at(-1)?.key[2] };
+    const { store } = this.#setup;
+    const found = await store.list(["state", scope], limit, behind, LIST_BYTES);
+    const bytes = found.reduce((sum, entry) => sum + entry.bytes, 0);
+    const isLast = found.length < limit && bytes < LIST_BYTES;
+    const entries = found.map((entry) =>
+      entry.damaged === undefined ? this.#alive(entry) : entry.key[2]!
+    );
+    return {
+      entries: entries.filter((entry) => entry !== undefined),
+      last: isLast ? undefined : found.at(-1)?.key[2],
+    };
   }
 
   /** Up to `limit` names of scopes with entries, sorted, after the name `after`. */
@@ -124,7 +135,7 @@ export class StateEntries {
         return isExpired(entry, now) ? undefined : entry;
       }],
       [entryKey(place), (entry) => {
-        const next = change(entry && readEntry(entry));
+        const next = change(entry && entry.damaged === undefined ? readEntry(entry) : undefined);
         after = next && recordOf(next, now);
         return after;
       }],
@@ -132,18 +143,42 @@ export class StateEntries {
     ];
     if (expiresAtMs !== undefined) {
       changes.push([expiryKey({ ...place, at_ms: expiresAtMs }), (record) => {
-        const previous = before && expiryOf(before);
+        const isReadable = before !== undefined && before.damaged === undefined;
+        const previous = isReadable ? expiryOf(before!) : undefined;
         return previous !== undefined && previous <= expiresAtMs ? record : true;
       }]);
     }
-    const [expired, changed] = await this.#setup.store.write(changes);
+    const [expired, changed] = await this.#writeCounted(place, changes);
     if (expired!.old && !expired!.new) this.#report(place, expired!.old, undefined);
     this.#report(place, changed!.old, changed!.new);
     if (expiresAtMs !== undefined) this.#setup.expires(expiresAtMs);
     return {
-      old: changed!.old && readEntry(changed!.old),
+      old: changed!.old && changed!.old.damaged === undefined ? readEntry(changed!.old) : undefined,
       new: changed!.new && readEntry(changed!.new),
     };
+  }
+
+  /** Writes; a damaged number of keys is counted anew first. */
+  async #writeCounted({ scope }: Place, changes: readonly KeyChange[]): Promise<Changed[]> {
+    try {
+      return await this.#setup.store.write(changes);
+    } catch (thrown) {
+      if (!(thrown instanceof DamagedCount)) throw thrown;
+    }
+    // While the number is damaged, no write adds or removes a key, so the count stays right.
+    let keys = 0;
+    let page: Entry[];
+    let after: StoreKey | undefined;
+    do {
+      page = await this.#setup.store.list(["state", scope], PAGE_MAX, after, LIST_BYTES);
+      keys += page.length;
+      after = page.at(-1)?.key;
+    } while (page.length > 0);
+    await this.#setup.store.write([[
+      scopeKey({ scope, key: "" }),
+      (count) => count?.damaged === undefined ? count : keys > 0 ? keys : undefined,
+    ]]);
+    return await this.#setup.store.write(changes);
   }
 
   /** Up to `limit` expiry records, the earliest first. */
@@ -157,11 +192,12 @@ export class StateEntries {
   /** Handles a due expiry record: removes the entry if expired, else moves the record on. */
   async expire(record: ExpiryRecord): Promise<void> {
     const now = this.#setup.clock.wall();
-    const seen = await this.#setup.store.get(entryKey(record));
+    const seen = await this.#seen(record);
     const expiresAtMs = seen && expiryOf(seen);
     const removes = expiresAtMs !== undefined && expiresAtMs <= now;
     const changes: KeyChange[] = [
       [entryKey(record), (entry) => {
+        if (entry?.damaged !== undefined) return entry;
         if (entry?.version !== seen?.version) throw new WriteConflict();
         return removes ? undefined : entry;
       }],
@@ -172,7 +208,7 @@ export class StateEntries {
       changes.push([expiryKey({ ...record, at_ms: expiresAtMs }), () => true]);
     }
     try {
-      const [changed] = await this.#setup.store.write(changes);
+      const [changed] = await this.#writeCounted(record, changes);
       if (removes) this.#report(record, changed!.old, undefined);
     } catch (thrown) {
       if (!(thrown instanceof WriteConflict)) throw thrown;
@@ -180,25 +216,42 @@ export class StateEntries {
     }
   }
 
+  /** The entry of an expiry record; none when it is damaged, since its expiry is unknown. */
+  async #seen(record: ExpiryRecord): Promise<Entry | undefined> {
+    try {
+      return await this.#setup.store.get(entryKey(record));
+    } catch (thrown) {
+      const { damaged } = this.#setup.store.status;
+      if (!damaged.some(({ key }) => isSameKey(key, entryKey(record)))) throw thrown;
+      return undefined;
+    }
+  }
+
   #alive(entry: Entry | undefined): StateEntry | undefined {
-    return entry && !isExpired(entry, this.#setup.clock.wall()) ? readEntry(entry) : undefined;
+    if (!entry || entry.damaged !== undefined) return undefined;
+    return isExpired(entry, this.#setup.clock.wall()) ? undefined : readEntry(entry);
   }
 
   #report({ scope, key }: Place, old: Entry | undefined, entry: Entry | undefined): void {
     if (!old && !entry) return;
     const event_type = !entry ? "state:deleted" : !old ? "state:created" : "state:updated";
-    const old_value = old ? valueOf(old) : null;
+    const old_value = old && old.damaged === undefined ? valueOf(old) : null;
     const new_value = entry ? valueOf(entry) : null;
-    this.#setup.changed({ type: "state", event_type, scope, key, old_value, new_value });
+    const bytes = (old?.bytes ?? 0) + (entry?.bytes ?? 0);
+    this.#setup.changed({ type: "state", event_type, scope, key, old_value, new_value }, bytes);
   }
 }
 
 /** A page of a scope. */
 export interface EntryPage {
-  readonly entries: readonly StateEntry[];
+  /** In key order; of an entry that cannot be read only the key. */
+  readonly entries: readonly (StateEntry | string)[];
   /** Key after which the next page starts; `undefined` on the last page. */
   readonly last: string | undefined;
 }
+
+/** The number of keys of a scope cannot be read. */
+class DamagedCount extends Error {}
 
 /** The entry was written between reading and removing it. */
 class WriteConflict extends Error {}
@@ -218,6 +271,7 @@ function expiryKey({ at_ms, scope, key }: ExpiryRecord): StoreKey {
 /** The number of keys of a scope, given whether the key existed before and exists now. */
 function countAfter(count: Entry | undefined, was: boolean, is: boolean): Entry | Json | undefined {
   if (was === is) return count;
+  if (count?.damaged !== undefined) throw new DamagedCount();
   const keys = (count ? count.value as number : 0) + (is ? 1 : -1);
   return keys > 0 ? keys : undefined;
 }
@@ -251,11 +305,19 @@ function expiryOf(entry: Entry): number | undefined {
   return (entry.value as JsonObject).expires_at_ms as number | undefined;
 }
 
+function isSameKey(one: StoreKey, other: StoreKey): boolean {
+  return one.length === other.length && one.every((part, i) => part === other[i]);
+}
+
 function isExpired(entry: Entry | undefined, now: number): boolean {
-  const expiresAtMs = entry && expiryOf(entry);
+  const expiresAtMs = entry && entry.damaged === undefined ? expiryOf(entry) : undefined;
   return expiresAtMs !== undefined && expiresAtMs <= now;
 }
 
+/** Bytes that are read from the store at once. */
+const LIST_BYTES = 8 * 1024 * 1024;
+/** Names in one answer of `state::list_groups`; each has 900 bytes at most. */
+export const SCOPES_MAX = 50_000;
 const PAGE_FIRST = 16;
 const PAGE_MAX = 1_000;
 /** After a larger page, the next one has fewer entries. */
@@ -278,6 +340,7 @@ export async function listValues(entries: StateEntries, scope: string): Promise<
   const found: StateEntry[] = [];
   let bytes = 0;
   for await (const entry of readScope(entries, scope, undefined)) {
+    if (typeof entry === "string") continue; // The store has reported it.
     bytes += entry.bytes;
     if (bytes > STATE_ANSWER_BYTES_MAX) {
       const message = `Scope ${scope} is too large for one answer; use state::list_entries`;
@@ -292,26 +355,41 @@ export async function listValues(entries: StateEntries, scope: string): Promise<
 export async function listEntries(entries: StateEntries, query: EntriesQuery): Promise<JsonObject> {
   const { scope, prefix, limit, cursor } = query;
   const page: JsonObject[] = [];
+  const damaged: string[] = [];
+  const more = (): JsonObject =>
+    damaged.length > 0 ? { entries: page, damaged } : { entries: page };
   let bytes = 0;
   let last = cursor;
   for await (const entry of readPrefix(entries, scope, prefix, cursor)) {
+    if (typeof entry === "string") {
+      damaged.push(entry);
+      continue;
+    }
     bytes += entry.bytes;
     const isFull = page.length === limit || bytes > STATE_ANSWER_BYTES_MAX;
-    if (isFull && page.length > 0) return { entries: page, cursor: last! };
+    if (isFull && page.length > 0) return { ...more(), cursor: last! };
     const { key, value, version } = entry;
     page.push({ key, value, version });
     last = key;
   }
-  return { entries: page };
+  return more();
 }
 
-/** Names of all scopes with entries, sorted. */
+/**
+ * Names of all scopes with entries, sorted.
+ *
+ * @throws {EngineError} `LIST_ERROR` if there are too many for one answer.
+ */
 export async function listScopes(entries: StateEntries): Promise<string[]> {
   const names: string[] = [];
   let page: string[];
   do {
     page = await entries.scopes(PAGE_MAX, names.at(-1));
     names.push(...page);
+    if (names.length > SCOPES_MAX) {
+      const message = `There are over ${SCOPES_MAX} scopes, too many for one answer`;
+      throw new EngineError("LIST_ERROR", message);
+    }
   } while (page.length === PAGE_MAX);
   return names;
 }
@@ -322,29 +400,33 @@ async function* readPrefix(
   scope: string,
   prefix: string,
   cursor: string | undefined,
-): AsyncGenerator<StateEntry> {
+): AsyncGenerator<StateEntry | string> {
   if (cursor === undefined && prefix !== "") {
     const exact = await entries.get({ scope, key: prefix });
     if (exact) yield exact;
   }
   for await (const entry of readScope(entries, scope, cursor ?? (prefix || undefined))) {
-    if (!entry.key.startsWith(prefix)) return;
+    if (!(typeof entry === "string" ? entry : entry.key).startsWith(prefix)) return;
     yield entry;
   }
+}
+
+function bytesOf(entry: StateEntry | string): number {
+  return typeof entry === "string" ? 0 : entry.bytes;
 }
 
 async function* readScope(
   entries: StateEntries,
   scope: string,
   after: string | undefined,
-): AsyncGenerator<StateEntry> {
+): AsyncGenerator<StateEntry | string> {
   let limit = PAGE_FIRST;
   let last = after;
   do {
     const page = await entries.list(scope, limit, last);
     yield* page.entries;
     last = page.last;
-    const bytes = page.entries.reduce((sum, entry) => sum + entry.bytes, 0);
+    const bytes = page.entries.reduce((sum, entry) => sum + bytesOf(entry), 0);
     limit = bytes > PAGE_BYTES ? Math.ceil(limit / 4) : Math.min(PAGE_MAX, limit * 4);
   } while (last !== undefined);
 }

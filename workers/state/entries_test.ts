@@ -19,6 +19,7 @@ function setup() {
   const days: number[] = [];
   const provided = {
     stats: store.stats,
+    status: store.status,
     get: (key) => store.get(key),
     list: (...query) => store.list(...query),
     write: (changes: readonly KeyChange[]) => store.write(changes),
@@ -155,6 +156,7 @@ function setupOfListing() {
   const entries = new StateEntries({
     store: {
       stats: store.stats,
+      status: store.status,
       get: (key) => store.get(key),
       list: (prefix, limit, after) => {
         limits.push(limit);
@@ -247,4 +249,15 @@ Deno.test("listScopes() returns more scopes than fit into one page", async () =>
   for (const name of names) await put("k", 1, name);
 
   assert.deepEqual(await listScopes(entries), names);
+});
+
+Deno.test("listScopes() refuses an answer of too many scopes", async () => {
+  const names = (from: number): string[] =>
+    Array.from({ length: 1_000 }, (_, i) => `s${String(from + i).padStart(9, "0")}`);
+  const entries = {
+    scopes: (_limit: number, after?: string) =>
+      Promise.resolve(names(after === undefined ? 0 : Number(after.slice(1)) + 1)),
+  } as unknown as StateEntries;
+
+  await assert.rejects(listScopes(entries), { code: "LIST_ERROR", message: /over 50000 scopes/ });
 });

@@ -51,6 +51,7 @@ Deno.test("An expired entry is missing for every function, also before it is rem
   const store = new MemoryStore();
   await using at = await setup({
     stats: store.stats,
+    status: store.status,
     get: (key) => store.get(key),
     list: async (prefix, limit, after) =>
       prefix[0] === "state_expiry" ? [] : await store.list(prefix, limit, after),
@@ -195,6 +196,7 @@ Deno.test("A failed sweep is retried", async () => {
   let isBroken = false;
   const breakable: Store = {
     stats: store.stats,
+    status: store.status,
     get: (key) => store.get(key),
     list: (...query) => store.list(...query),
     write: (changes) => isBroken ? Promise.reject(new Error("disk full")) : store.write(changes),

@@ -7,6 +7,7 @@
  *
  * @module
  */
+import type { Clock } from "../../engine/ports/clock.ts";
 import { VALUE_BYTES_MAX } from "../../engine/ports/store.ts";
 import type { Handler } from "../../sdk/typescript/options.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
@@ -48,38 +49,52 @@ export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
   runsByDefault: true,
   summary: "Shared values by scope and key",
   parse: (raw) => fitConfig(Config, raw),
-  start(worker, _config, { store, clock, log }) {
+  start(worker, _config, { store, clock, log, memory }) {
     const started = new AsyncDisposableStack();
-    const triggers = started.adopt(new StateTriggers(worker, log), (it) => it.close());
+    const triggers = started.adopt(
+      new StateTriggers({ worker, log, clock, memory }),
+      (it) => it.close(),
+    );
     const entries = new StateEntries({
       store,
       clock,
-      changed: (event) => triggers.fire(event),
+      changed: (event, bytes) => triggers.fire(event, bytes),
       expires: (atMs) => expiry.schedule(atMs),
     });
     const expiry = started.use(new Expiry({ clock, log, entries }));
-    registerFunctions(worker, new StateFunctions(entries, expiry, () => clock.wall()));
+    const isBehind = (): boolean => triggers.isBehind;
+    registerFunctions(worker, new StateFunctions({ entries, expiry, clock, isBehind }));
     registerTriggerType(worker, triggers);
     void expiry.sweep();
     return Promise.resolve(started);
   },
 };
 
+/** Dependencies of {@linkcode StateFunctions}. */
+interface FunctionsSetup {
+  readonly entries: StateEntries;
+  readonly expiry: Expiry;
+  readonly clock: Pick<Clock, "wall">;
+  /** Too many changes wait for the triggers. */
+  isBehind(): boolean;
+}
+
 /** The implementation of each function. */
 class StateFunctions {
+  readonly #setup: FunctionsSetup;
   readonly #entries: StateEntries;
-  readonly #expiry: Expiry;
-  readonly #wall: () => number;
 
-  constructor(entries: StateEntries, expiry: Expiry, wall: () => number) {
-    this.#entries = entries;
-    this.#expiry = expiry;
-    this.#wall = wall;
+  constructor(setup: FunctionsSetup) {
+    this.#setup = setup;
+    this.#entries = setup.entries;
   }
 
   async set(payload: Json): Promise<JsonObject> {
     const { value, ttl_ms, expected_version, ...place } = fit("state::set", SetRequest, payload);
-    const expires_at_ms = typeof ttl_ms === "number" ? this.#wall() + ttl_ms : undefined;
+    this.#refuseIfBehind();
+    const expires_at_ms = typeof ttl_ms === "number"
+      ? this.#setup.clock.wall() + ttl_ms
+      : undefined;
     const changed = await withCode("SET_ERROR", () =>
       this.#entries.write(place, (old) => {
         if (typeof expected_version === "number") checkVersion(place, old, expected_version);
@@ -102,6 +117,7 @@ class StateFunctions {
 
   async delete(payload: Json): Promise<Json | undefined> {
     const place = fit("state::delete", PlaceRequest, payload);
+    this.#refuseIfBehind();
     const changed = await withCode(
       "DELETE_ERROR",
       () => this.#entries.write(place, () => undefined),
@@ -111,6 +127,7 @@ class StateFunctions {
 
   async update(payload: Json): Promise<JsonObject> {
     const { ops, ...place } = fit("state::update", UpdateRequest, payload);
+    this.#refuseIfBehind();
     let errors: OpError[] = [];
     const changed = await withCode("UPDATE_ERROR", () =>
       this.#entries.write(place, (old) => {
@@ -125,6 +142,12 @@ class StateFunctions {
       : { ...result, errors: errors.map((error) => ({ ...error })) };
   }
 
+  #refuseIfBehind(): void {
+    if (!this.#setup.isBehind()) return;
+    const message = "Too many changes wait for their state triggers; write again in a moment";
+    throw new EngineError("overloaded", message);
+  }
+
   list(payload: Json): Promise<Json[]> {
     return listValues(this.#entries, fit("state::list", ScopeRequest, payload).scope);
   }
@@ -134,7 +157,8 @@ class StateFunctions {
   }
 
   async listGroups(): Promise<JsonObject> {
-    await this.#expiry.sweep(); // Scopes are counted including entries that have just expired.
+    // Scopes are counted including entries that have just expired.
+    await this.#setup.expiry.sweep();
     return { groups: await listScopes(this.#entries) };
   }
 }

@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { type KeyChange, type Store, VALUE_BYTES_MAX } from "../../engine/ports/store.ts";
+import {
+  type Entry,
+  type KeyChange,
+  type Store,
+  VALUE_BYTES_MAX,
+} from "../../engine/ports/store.ts";
 import { MemoryStore } from "../../engine/store/memory_store.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
@@ -244,6 +249,7 @@ for (
     const store = new MemoryStore();
     const broken: Store = {
       stats: store.stats,
+      status: store.status,
       get: (key) => store.get(key),
       list: (...query) => store.list(...query),
       write: (_changes: readonly KeyChange[]) =>
@@ -281,4 +287,51 @@ Deno.test("engine-state describes its functions and its trigger type", async () 
     ),
   );
   assert.equal(directory.triggerType("default", "state")?.worker_name, "engine-state");
+});
+
+Deno.test("a damaged record fails alone, is listed by name, and can be overwritten and deleted", async () => {
+  const memory = new MemoryStore();
+  const damaged = new Set<string>();
+  const store: Store = {
+    stats: memory.stats,
+    status: memory.status,
+    get: (key) => memory.get(key),
+    list: async (...query) => (await memory.list(...query)).map(withDamage),
+    write: async (changes) => {
+      const before = new Set(damaged);
+      const show = (entry: Entry | undefined) =>
+        entry && before.has(entry.key.join("/")) ? withDamage(entry) : entry;
+      const changed = await memory.write(changes.map(([key, change]): KeyChange => [key, (old) => {
+        const shown = old && withDamage(old);
+        const result = change(shown);
+        return result === shown ? old : result;
+      }]));
+      const written = changed.filter((each) => each.old !== each.new);
+      const shown = changed.map((each) => ({ ...each, old: show(each.old) }));
+      for (const each of written) damaged.delete((each.new ?? each.old)!.key.join("/"));
+      return shown;
+    },
+    [Symbol.asyncDispose]: () => memory[Symbol.asyncDispose](),
+  };
+  function withDamage(entry: Entry): Entry {
+    const isDamaged = damaged.has(entry.key.join("/"));
+    return isDamaged ? { ...entry, value: null, bytes: 0, version: 0, damaged: "flipped" } : entry;
+  }
+  await using at = await setup(store);
+  for (const key of ["a", "b", "c"]) await at.call("set", { scope: "s", key, value: key });
+  for (const key of ["state/s/b", "state/s/c", "state_scopes/s"]) damaged.add(key);
+
+  assert.deepEqual(await at.call("list", { scope: "s" }), ["a"]);
+  const page = await at.call("list_entries", { scope: "s" }) as JsonObject;
+  assert.deepEqual(page.damaged, ["b", "c"]);
+  assert.deepEqual(await at.call("set", { scope: "s", key: "b", value: 2 }), {
+    old_value: null,
+    new_value: 2,
+  });
+  await at.call("delete", { scope: "s", key: "c" });
+  await at.call("delete", { scope: "s", key: "b" });
+  assert.deepEqual(await at.call("list_groups", {}), { groups: ["s"] });
+  await at.call("delete", { scope: "s", key: "a" });
+
+  assert.deepEqual(await at.call("list_groups", {}), { groups: [] });
 });

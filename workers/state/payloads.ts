@@ -6,7 +6,7 @@
  */
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import * as v from "../kit/schema.ts";
-import { UpdateOp } from "./update_ops.ts";
+import { UPDATE_OPS_MAX, UpdateOp } from "./update_ops.ts";
 
 /** Default number of entries in one answer of `state::list_entries`. */
 const STATE_ENTRIES_LIMIT = 100;
@@ -25,8 +25,11 @@ const UNIT_BYTES_MAX = 3;
 /** A string that the store accepts as part of a key. */
 const Part = v.pipe(
   v.string(),
-  v.check((text) => text.isWellFormed(), "expected well-formed Unicode"),
   v.check(fitsIntoKey, `expected at most ${STATE_NAME_BYTES_MAX} bytes`),
+  v.check(
+    (text) => text.length > STATE_NAME_BYTES_MAX || text.isWellFormed(),
+    "expected well-formed Unicode",
+  ),
 );
 const Name = v.pipe(Part, v.check((text) => text !== "", "expected at least 1 character"));
 
@@ -38,12 +41,15 @@ export const PlaceRequest = v.object({ scope: Name, key: Name });
 
 /** For `state::set`. */
 export const SetRequest = v.pipe(
-  v.looseObject({
+  v.object({
     scope: Name,
     key: Name,
     /** 0: the entry must not exist. */
     expected_version: v.nullish(v.int(0)),
     ttl_ms: v.nullish(v.int(0, STATE_TTL_MS_MAX)),
+    value: v.optional(v.unknown()),
+    /** Another name of `value`. */
+    data: v.optional(v.unknown()),
   }),
   v.forward(
     v.check(
@@ -59,7 +65,11 @@ export const SetRequest = v.pipe(
 );
 
 /** For `state::update`. */
-export const UpdateRequest = v.object({ scope: Name, key: Name, ops: v.array(UpdateOp) });
+export const UpdateRequest = v.object({
+  scope: Name,
+  key: Name,
+  ops: v.list(UpdateOp, UPDATE_OPS_MAX),
+});
 
 /** For `state::list_entries`. */
 export const EntriesRequest = v.pipe(
@@ -82,8 +92,12 @@ export const EntriesRequest = v.pipe(
   ),
 );
 
-/** Skips the encoding of short names, which would dominate their check. A NUL takes two bytes. */
+/**
+ * Skips the encoding of short names, which would dominate their check, and that of names of
+ * megabytes, which take as many bytes at least. A NUL takes two bytes.
+ */
 function fitsIntoKey(text: string): boolean {
+  if (text.length > STATE_NAME_BYTES_MAX) return false;
   if (text.length * UNIT_BYTES_MAX <= STATE_NAME_BYTES_MAX) return true;
   return encoder.encode(text).length + text.split("\0").length - 1 <= STATE_NAME_BYTES_MAX;
 }

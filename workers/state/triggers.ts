@@ -3,11 +3,16 @@
  *
  * Changes arrive in commit order. For each trigger, the calls of one key are sent in that order,
  * also when a condition delays them. Calls do not wait for results. A separate task makes them, so
- * that they do not inherit the deadline of the call that changed the entry.
+ * that they do not inherit the deadline of the call that changed the entry; it gives way to others
+ * every few milliseconds. While too many changes wait for it, {@linkcode StateTriggers.isBehind},
+ * and writes are refused. Changes that wait for the conditions of one trigger are bounded for that
+ * trigger alone: others must not wait for its condition.
  *
  * @module
  */
+import type { Clock } from "../../engine/ports/clock.ts";
 import type { Log } from "../../engine/ports/log.ts";
+import type { MemoryBudget } from "../../engine/ports/memory.ts";
 import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
@@ -22,30 +27,73 @@ const Config = v.object({
   condition_function_id: v.nullish(v.text(1)),
 });
 
+/** Bytes of changes that wait for their calls. */
+const QUEUED_BYTES_MAX = 64 * 1024 * 1024;
+/** Changes that wait for their calls. */
+const QUEUED_EVENTS_MAX = 20_000;
+/** How long calls are made before other work gets its turn. */
+const SLICE_MS = 5;
+/** Changes of one trigger that wait for its condition, and their bytes. */
+const CONDITION_EVENTS_MAX = 1_000;
+const CONDITION_BYTES_MAX = 16 * 1024 * 1024;
+/** Time between two reports of the same trigger. */
+const REPORT_MS = 10_000;
+/** Estimated bytes of a change beside its values. */
+const EVENT_OVERHEAD_BYTES = 512;
+
+/** Dependencies of {@linkcode StateTriggers}. */
+export interface StateTriggersSetup {
+  readonly worker: Pick<Worker, "trigger">;
+  readonly log: Log;
+  readonly clock: Pick<Clock, "now" | "after">;
+  readonly memory: MemoryBudget;
+}
+
 interface Subscription {
   readonly trigger: TriggerInstance;
   readonly filter: string;
   readonly condition: string | undefined;
   /** By scope and key: resolves when the last call has been sent. */
   readonly pending: Map<string, Promise<void>>;
+  /** Changes that wait for the condition. */
+  waiting: number;
+  waitingBytes: number;
+  /** When a dropped change was reported last. */
+  reportedAt: number;
+}
+
+/** A change that waits for its calls. */
+interface Queued {
+  readonly event: StateEvent;
+  readonly bytes: number;
+  /** Bytes of the memory budget that it holds. */
+  readonly taken: number;
 }
 
 /** Provider of the trigger type `state`. */
 export class StateTriggers {
-  readonly #worker: Pick<Worker, "trigger">;
-  readonly #log: Log;
+  readonly #setup: StateTriggersSetup;
   readonly #subscriptions = new Map<string, Subscription>();
 
   readonly #byFilter = new Map<string, Set<Subscription>>();
-  #events: StateEvent[] = [];
+  #queue: Queued[] = [];
+  #queuedEvents = 0;
+  #queuedBytes = 0;
   #wake: (() => void) | undefined;
+  #sliceEnd = Infinity;
   #isClosed = false;
 
   /** Starts the task that makes calls, until {@linkcode close}. */
-  constructor(worker: Pick<Worker, "trigger">, log: Log) {
-    this.#worker = worker;
-    this.#log = log;
+  constructor(setup: StateTriggersSetup) {
+    this.#setup = setup;
     void this.#run();
+  }
+
+  /** Too many changes wait for their calls; more should not be made. */
+  get isBehind(): boolean {
+    if (this.#queuedEvents === 0) return false;
+    return this.#queuedBytes > QUEUED_BYTES_MAX || this.#queuedEvents > QUEUED_EVENTS_MAX ||
+      this.#setup.memory.isTight;
   }
 
   /** @throws {EngineError} `trigger_registration_failed` for an invalid config. */
@@ -53,7 +101,15 @@ export class StateTriggers {
     const { scope, key, condition_function_id } = fitTrigger(Config, trigger);
     const filter = filterOf(scope, key);
     const condition = condition_function_id ?? undefined;
-    const subscription: Subscription = { trigger, filter, condition, pending: new Map() };
+    const subscription: Subscription = {
+      trigger,
+      filter,
+      condition,
+      pending: new Map(),
+      waiting: 0,
+      waitingBytes: 0,
+      reportedAt: -Infinity,
+    };
     this.remove(trigger.id);
     this.#subscriptions.set(trigger.id, subscription);
     const group = this.#byFilter.get(filter);
@@ -71,10 +127,14 @@ export class StateTriggers {
     if (group.size === 0) this.#byFilter.delete(subscription.filter);
   }
 
-  /** Schedules the calls for a committed change. */
-  fire(event: StateEvent): void {
+  /** Schedules the calls for a committed change; `bytes`: of its values. */
+  fire(event: StateEvent, bytes: number): void {
     if (this.#subscriptions.size === 0 || this.#isClosed) return;
-    this.#events.push(event);
+    const cost = bytes + EVENT_OVERHEAD_BYTES;
+    const taken = this.#setup.memory.take("queues", cost) ? cost : 0;
+    this.#queue.push({ event, bytes: cost, taken });
+    this.#queuedEvents++;
+    this.#queuedBytes += cost;
     this.#wake?.();
   }
 
@@ -86,35 +146,77 @@ export class StateTriggers {
 
   async #run(): Promise<void> {
     while (!this.#isClosed) {
-      const events = this.#events;
-      this.#events = [];
-      for (const event of events) this.#fireNow(event);
-      if (this.#events.length > 0) continue;
+      const queue = this.#queue;
+      this.#queue = [];
+      for (const queued of queue) {
+        for (const _ of this.#fireNow(queued)) {
+          if (this.#setup.clock.now() >= this.#sliceEnd) await this.#giveWay();
+          if (this.#isClosed) break;
+        }
+        this.#queuedEvents--;
+        this.#queuedBytes -= queued.bytes;
+        this.#setup.memory.release("queues", queued.taken);
+      }
+      if (this.#queue.length > 0) continue;
       await new Promise<void>((resolve) => this.#wake = resolve);
+      this.#sliceEnd = this.#setup.clock.now() + SLICE_MS;
     }
+    for (const { taken } of this.#queue) this.#setup.memory.release("queues", taken);
   }
 
-  #fireNow(event: StateEvent): void {
+  /** Makes the calls for a change; the caller may do other work after each. */
+  *#fireNow({ event, bytes }: Queued): Generator<void> {
     const { scope, key } = event;
     const filters = [[], [scope], [undefined, key], [scope, key]] as const;
     for (const [scope, key] of filters) {
       for (const subscription of this.#byFilter.get(filterOf(scope, key)) ?? []) {
         const { condition } = subscription;
         if (condition === undefined) this.#call(subscription, event);
-        else this.#callInOrder(subscription, event, this.#allows(subscription, condition, event));
+        else this.#callInOrder(subscription, condition, event, bytes);
+        yield;
       }
     }
   }
 
+  /** Lets sockets, timers and other workers have their turn. */
+  async #giveWay(): Promise<void> {
+    const { clock } = this.#setup;
+    await new Promise<void>((resolve) => clock.after(0, resolve));
+    this.#sliceEnd = clock.now() + SLICE_MS;
+  }
+
   /** Conditions are called at once; the calls of one key are sent in order. */
-  #callInOrder(subscription: Subscription, event: StateEvent, allowed: Promise<boolean>): void {
+  #callInOrder(
+    subscription: Subscription,
+    condition: string,
+    event: StateEvent,
+    bytes: number,
+  ): void {
     const { pending } = subscription;
+    const isFull = subscription.waiting >= CONDITION_EVENTS_MAX ||
+      subscription.waitingBytes + bytes > CONDITION_BYTES_MAX && subscription.waiting > 0;
+    if (isFull) return this.#reportDropped(subscription, condition);
+    subscription.waiting++;
+    subscription.waitingBytes += bytes;
+    const allowed = this.#allows(subscription, condition, event);
     const key = filterOf(event.scope, event.key);
     const call = (pending.get(key) ?? Promise.resolve()).then(async () => {
       if (await allowed) this.#call(subscription, event);
+      subscription.waiting--;
+      subscription.waitingBytes -= bytes;
       if (pending.get(key) === call) pending.delete(key);
     });
     pending.set(key, call);
+  }
+
+  #reportDropped(subscription: Subscription, function_id: string): void {
+    const now = this.#setup.clock.now();
+    if (now < subscription.reportedAt + REPORT_MS) return;
+    subscription.reportedAt = now;
+    this.#setup.log.warn("changes are dropped for a state trigger whose condition is too slow", {
+      function_id,
+      waiting: subscription.waiting,
+    });
   }
 
   /** Calls the condition, in the namespace of the trigger's function. */
@@ -124,7 +226,7 @@ export class StateTriggers {
     event: StateEvent,
   ): Promise<boolean> {
     try {
-      const answer = await this.#worker.trigger<StateEvent, Json | undefined>({
+      const answer = await this.#setup.worker.trigger<StateEvent, Json | undefined>({
         function_id,
         payload: event,
         namespace,
@@ -132,7 +234,7 @@ export class StateTriggers {
       return answer !== false;
     } catch (thrown) {
       const reason = thrown instanceof Error ? thrown.message : String(thrown);
-      this.#log.warn("the condition of a state trigger failed", { function_id, reason });
+      this.#setup.log.warn("the condition of a state trigger failed", { function_id, reason });
       return false;
     }
   }
@@ -141,10 +243,10 @@ export class StateTriggers {
     const { id, function_id, metadata, namespace } = subscription.trigger;
     if (this.#isClosed || this.#subscriptions.get(id) !== subscription) return;
     const action = TriggerAction.Void();
-    this.#worker.trigger({ function_id, payload: event, action, metadata, namespace })
+    this.#setup.worker.trigger({ function_id, payload: event, action, metadata, namespace })
       .catch((thrown: unknown) => {
         const reason = thrown instanceof Error ? thrown.message : String(thrown);
-        this.#log.warn("a state trigger could not be fired", { function_id, reason });
+        this.#setup.log.warn("a state trigger could not be fired", { function_id, reason });
       });
   }
 }

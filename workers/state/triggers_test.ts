@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
 import { MemoryStore } from "../../engine/store/memory_store.ts";
-import type { TriggerInput } from "../../sdk/typescript/options.ts";
+import type { TriggerInput, TriggerInstance } from "../../sdk/typescript/options.ts";
+import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
+import { createMemoryBudget } from "../../engine/platform/memory_budget.ts";
+import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
+import type { StateEvent } from "./entries.ts";
 import { state } from "./mod.ts";
+import { StateTriggers } from "./triggers.ts";
 
 /** An engine with a worker whose function `seen` records its payloads. */
 async function setup() {
@@ -238,4 +243,93 @@ Deno.test("1,000 changes of one key at once fire 1,000 times in order", async ()
 
   const values = at.seen.map(({ new_value }) => (new_value as { n: number }).n);
   assert.deepEqual(values, Array.from({ length: 1_000 }, (_, i) => i + 1));
+});
+
+/** Triggers on a clock of which every look takes 1 ms, with the calls that they make. */
+function setupAlone(answer: (function_id: string) => Promise<Json> = () => Promise.resolve(null)) {
+  const clock = new FakeClock();
+  const passing = {
+    now: () => (clock.tick(1), clock.now()),
+    after: (ms: number, task: () => void) => clock.after(ms + 1_000, task),
+  };
+  const memory = createMemoryBudget(100_000);
+  const calls: string[] = [];
+  const lines: LogLine[] = [];
+  const worker = {
+    trigger: ({ function_id }: { function_id: string }) => {
+      calls.push(function_id);
+      return answer(function_id);
+    },
+  } as unknown as Worker;
+  const triggers = new StateTriggers({
+    worker,
+    log: recordingLog(lines),
+    clock: passing,
+    memory,
+  });
+  const add = (function_id: string, condition_function_id?: string) =>
+    triggers.add({
+      id: `${function_id} ${condition_function_id}`,
+      trigger_type: "state",
+      function_id,
+      config: { ...condition_function_id !== undefined && { condition_function_id } },
+    } as TriggerInstance);
+  const event = (key: string): StateEvent => ({
+    type: "state",
+    event_type: "state:created",
+    scope: "s",
+    key,
+    old_value: null,
+    new_value: 1,
+  });
+  const settle = async () => {
+    for (let i = 0; i < 100; i++) await Promise.resolve();
+  };
+  return { triggers, add, event, calls, lines, clock, memory, settle };
+}
+
+Deno.test("the calls of many triggers are made in slices, between which others have a turn", async () => {
+  const at = setupAlone();
+  for (let i = 0; i < 20; i++) at.add(`f::${i}`);
+  at.triggers.fire(at.event("k"), 10);
+  await at.settle();
+
+  assert.ok(at.calls.length < 10, `${at.calls.length} calls in the first slice`);
+  for (let i = 0; i < 20; i++) {
+    at.clock.tick(1_000);
+    await at.settle();
+  }
+  assert.deepEqual(at.calls, Array.from({ length: 20 }, (_, i) => `f::${i}`));
+  assert.equal(at.memory.usedBytes, 0);
+  at.triggers.close();
+});
+
+Deno.test("changes that wait for their calls are counted, and given back at the end", async () => {
+  const at = setupAlone();
+  at.add("f::a");
+  for (let i = 0; i < 20; i++) at.triggers.fire(at.event("k"), 4_000);
+
+  assert.ok(at.triggers.isBehind, "the budget is tight");
+  assert.ok(at.memory.used("queues") > 80_000);
+  at.triggers.close();
+  await at.settle();
+  assert.equal(at.memory.usedBytes, 0);
+});
+
+Deno.test("a slow condition drops changes of its own trigger only, and the log says so", async () => {
+  const at = setupAlone((id) =>
+    id === "slow::condition" ? new Promise(() => {}) : Promise.resolve(null)
+  );
+  at.add("f::a", "slow::condition");
+  at.add("f::b");
+  for (let i = 0; i < 1_200; i++) {
+    at.triggers.fire(at.event(`k${i}`), 10);
+    at.clock.tick(2_000);
+    await at.settle();
+  }
+
+  const count = (id: string): number => at.calls.filter((called) => called === id).length;
+  assert.deepEqual([count("slow::condition"), count("f::b")], [1_000, 1_200]);
+  assert.match(at.lines[0]!.text, /condition is too slow/);
+  at.triggers.close();
 });

@@ -7,9 +7,12 @@
  *
  * @module
  */
+import { JSON_DEPTH_MAX } from "../../sdk/typescript/wire/json_depth.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import * as v from "../kit/schema.ts";
 
+/** Operations of one update. */
+export const UPDATE_OPS_MAX = 1_000;
 /** Names in the path of an operation. */
 const UPDATE_PATH_DEPTH_MAX = 32;
 /** UTF-8 length of such a name. */
@@ -18,6 +21,10 @@ const UPDATE_SEGMENT_BYTES_MAX = 256;
 const MERGE_KEYS_MAX = 1_024;
 /** Levels of the value of one `merge`. */
 const MERGE_DEPTH_MAX = 16;
+/** Levels of the new value: with its `scope` and `key` it is a payload of `state::set` again. */
+const VALUE_DEPTH_MAX = JSON_DEPTH_MAX - 1;
+/** Names that a list in `path` may have; a longer one is a mistake of its caller's program. */
+const PATH_ITEMS_MAX = 1_024;
 
 const AnyJson = v.custom<Json>(
   (value) => value !== undefined,
@@ -25,7 +32,10 @@ const AnyJson = v.custom<Json>(
 );
 const Name = v.string();
 const Path = v.nullish(
-  v.union([v.string(), v.array(v.string())], "expected string or array of strings"),
+  v.union(
+    [v.string(), v.list(v.string(), PATH_ITEMS_MAX)],
+    "expected string or array of strings",
+  ),
 );
 const By = v.int();
 
@@ -90,9 +100,10 @@ function applyOp(draft: Draft, op: UpdateOp): Problem {
 }
 
 function setMember(draft: Draft, path: string, value: Json): Problem {
-  if (path === "") draft.root = value;
-  else if (!isObject(draft.root)) return notAnObject(draft.root, []);
-  else draft.set([path], value);
+  const names = path === "" ? [] : [path];
+  if (path !== "" && !isObject(draft.root)) return notAnObject(draft.root, []);
+  if (isTooDeepAt(names, value)) return tooDeep();
+  draft.set(names, value);
   return undefined;
 }
 
@@ -116,15 +127,14 @@ function remove(draft: Draft, path: string): Problem {
 function merge(draft: Draft, names: readonly string[], value: Json): Problem {
   const problem = checkPath(names) ?? checkMerged(value);
   if (problem) return problem;
-  const target = draft.get(names);
-  const merged: JsonObject = { ...isObject(target) ? target : {}, ...value as JsonObject };
-  draft.set(names, merged);
+  draft.merge(names, value as JsonObject);
   return undefined;
 }
 
 function append(draft: Draft, names: readonly string[], value: Json): Problem {
   const problem = checkPath(names) ?? checkWay(draft, names);
   if (problem) return problem;
+  if (isTooDeepAt([...names, "0"], value)) return tooDeep();
   const old = draft.get(names);
   if (Array.isArray(old)) draft.push(names, value);
   else if (old === undefined || old === null) {
@@ -155,7 +165,8 @@ function checkPath(names: readonly string[]): Problem {
   }
   for (const name of names) {
     if (name === "") return ["path.empty_segment", "A name in a path must not be empty"];
-    if (new TextEncoder().encode(name).length > UPDATE_SEGMENT_BYTES_MAX) {
+    const isLong = name.length > UPDATE_SEGMENT_BYTES_MAX;
+    if (isLong || new TextEncoder().encode(name).length > UPDATE_SEGMENT_BYTES_MAX) {
       const message = `A name in a path has at most ${UPDATE_SEGMENT_BYTES_MAX} bytes`;
       return ["path.segment_too_long", message];
     }
@@ -187,6 +198,23 @@ function checkLevel(value: Json, level: number): Problem {
     if (problem) return problem;
   }
   return undefined;
+}
+
+/** Whether a value would lie too deep below the root; stops at the first level that does. */
+function isTooDeepAt(names: readonly string[], value: Json): boolean {
+  return isDeeperThan(value, VALUE_DEPTH_MAX - names.length);
+}
+
+function isDeeperThan(value: Json, levels: number): boolean {
+  if (value === null || typeof value !== "object") return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) return value.some((item) => isDeeperThan(item, levels - 1));
+  for (const name in value) if (isDeeperThan(value[name]!, levels - 1)) return true;
+  return false;
+}
+
+function tooDeep(): Problem {
+  return ["value.too_deep", `A stored value has at most ${VALUE_DEPTH_MAX} levels`];
 }
 
 function isPolluting(name: string): boolean {
@@ -241,6 +269,12 @@ class Draft {
     const name = names.at(-1);
     if (name === undefined) this.root = value;
     else put(this.#open(names.slice(0, -1)), name, value);
+  }
+
+  /** Adds the members of an object at a path, which costs their number, not that of the target. */
+  merge(names: readonly string[], members: JsonObject): void {
+    const target = this.#open(names);
+    for (const [name, value] of Object.entries(members)) put(target, name, value);
   }
 
   /** Appends to the list at a path. */

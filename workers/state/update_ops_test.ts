@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { fit } from "../kit/fit.ts";
-import { applyOps, UpdateOp } from "./update_ops.ts";
+import { applyOps, UPDATE_OPS_MAX, UpdateOp } from "./update_ops.ts";
 
 /** Name, old value, op, new value. */
 const APPLIED: readonly [string, Json | undefined, Json, Json][] = [
@@ -101,6 +101,9 @@ const SKIPPED: readonly [string, Json, Json][] = [
   ["append.path.segment_too_long", {}, { type: "append", path: "x".repeat(257), value: 1 }],
   ["append.path.empty_segment", {}, { type: "append", path: [""], value: 1 }],
   ["append.path.proto_polluted", {}, { type: "append", path: ["constructor"], value: 1 }],
+  ["set.value.too_deep", {}, { type: "set", path: "a", value: nested(127) }],
+  ["set.value.too_deep", {}, { type: "set", path: "", value: nested(128) }],
+  ["append.value.too_deep", {}, { type: "append", path: ["a", "b"], value: nested(125) }],
 ];
 
 for (const [i, [code, old, op]] of SKIPPED.entries()) {
@@ -198,4 +201,27 @@ Deno.test("applyOps() merges a value of 16 levels on a path of 32 names", () => 
   const op = fit("f", UpdateOp, { type: "merge", path: DEEP.slice(1), value: nested(16) });
 
   assert.deepEqual(applyOps({}, [op]).errors, []);
+});
+
+Deno.test("applyOps() takes values to 127 levels, so that state::set takes them again", () => {
+  const ops: Json[] = [
+    { type: "set", path: "a", value: nested(126) },
+    { type: "append", path: ["b", "c"], value: nested(124) },
+  ];
+
+  assert.deepEqual(applyOps({}, ops.map((op) => fit("f", UpdateOp, op))).errors, []);
+});
+
+Deno.test("applyOps() merges in time that does not grow with the value", () => {
+  const large = Object.fromEntries(Array.from({ length: 30_000 }, (_, i) => [`k${i}`, i]));
+  const ops = Array.from(
+    { length: UPDATE_OPS_MAX },
+    (_, i): UpdateOp => ({ type: "merge", path: undefined, value: { [`m${i}`]: i } }),
+  );
+  const began = performance.now();
+
+  const { value } = applyOps(large, ops);
+
+  assert.equal(Object.keys(value as object).length, 31_000);
+  assert.ok(performance.now() - began < 1_000, `${performance.now() - began} ms`);
 });

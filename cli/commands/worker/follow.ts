@@ -21,7 +21,7 @@ import type { Progress, ProgressRow } from "../../progress.ts";
 import { printable, renderDuration } from "../../render.ts";
 import type { Terminal } from "../../terminal.ts";
 import { LogTail } from "./logs.ts";
-import { failureOf, phaseOf, readyOf, renderReady } from "./view.ts";
+import { failureOf, isSummary, phaseOf, readyOf, renderReady } from "./view.ts";
 
 /** How long the engine may take to accept a request about a worker. */
 export const ANSWER_MS_MAX = 120_000;
@@ -150,7 +150,7 @@ export class FollowedWorker implements Followed {
 
   #ready(status: WorkerStatus): void {
     this.#enter("");
-    const warning = status.kind === "directory" ? status.reason : null;
+    const warning = isSummary(status) ? null : status.reason;
     const installed = this.#installMs !== undefined && status.dependencies === "installed";
     const facts = [
       ...installed ? ["dependencies installed"] : [],

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { readSuspects, renderSuspects } from "./suspects.ts";
 import type { Command } from "@commander-js/extra-typings";
 import type { WorkerStatus } from "../../../engine/mod.ts";
 import type { Json } from "../../../mod.ts";
@@ -70,6 +71,9 @@ export function addList(group: Command, terminal: Terminal): void {
       const { workers } = answer as unknown as { workers: WorkerStatus[] };
       if (flags.json) return terminal.out(compactJson(workers as unknown as Json));
       for (const line of renderWorkers(workers, terminal.wall())) terminal.out(line);
+      const shown = workers.flatMap(({ replicas }) => replicas.flatMap((one) => one.worker_ids));
+      const suspects = renderSuspects(await readSuspects(engine), new Set(shown));
+      for (const line of suspects) terminal.out(line);
     });
 }
 

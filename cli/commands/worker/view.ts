@@ -38,7 +38,7 @@ export function renderWorkers(workers: readonly WorkerStatus[], wallMs: number):
   ];
   const rows = workers.map((worker) => [
     worker.name.length > NAME_CHARS_MAX ? "" : worker.name,
-    worker.state,
+    worker.suspect ? "suspect" : worker.state,
     renderShortDuration(wallMs - worker.since_ms),
     worker.kind === "builtin" ? "-" : readyOf(worker).replace(" of ", "/"),
     worker.kind === "directory" && worker.pid !== null ? String(worker.pid) : "-",
@@ -65,7 +65,7 @@ export function renderStatus(worker: WorkerStatus, wallMs: number): string[] {
     atMs === null ? null : renderDuration(wallMs - atMs);
   const { resources } = worker;
   const lines: (readonly [string, string | null])[] = [
-    ["state", worker.state],
+    ["state", worker.suspect ? `${worker.state}, suspect` : worker.state],
     ["since", `${ago(worker.since_ms)} ago`],
     ["remark", worker.reason],
     ["last error", otherErrorOf(worker)],
@@ -117,7 +117,7 @@ function renderReplicas(replicas: readonly Replica[], wallMs: number): string[] 
     head,
     replicas.map((replica) => [
       String(replica.number),
-      replica.state,
+      replica.suspect ? "suspect" : replica.state,
       renderShortDuration(wallMs - replica.since_ms),
       replica.pid === null ? "-" : String(replica.pid),
       String(replica.restarts),
@@ -130,13 +130,18 @@ function renderReplicas(replicas: readonly Replica[], wallMs: number): string[] 
 
 /** Why it is not ready, a warning, and the last error. */
 function remarksOf(worker: WorkerStatus): string[] {
-  const { kind, state, reason } = worker;
-  const isSummary = kind === "builtin" && state === "ready";
+  const { reason } = worker;
   const error = otherErrorOf(worker);
   return [
-    ...reason === null || isSummary ? [] : [reason],
+    ...reason === null || isSummary(worker) ? [] : [reason],
     ...error === null ? [] : [`last error: ${error}`],
   ];
+}
+
+/** Whether its reason only says what it is: that of a built-in worker without a problem. */
+export function isSummary({ kind, state, reason, last_error }: WorkerStatus): boolean {
+  const isWarning = last_error !== null && reason !== null && reason.includes(last_error);
+  return kind === "builtin" && state === "ready" && !isWarning;
 }
 
 /** The last error, unless the reason of its state contains it. */

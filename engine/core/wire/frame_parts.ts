@@ -15,7 +15,7 @@ import {
 } from "../../../sdk/typescript/wire/protocol.ts";
 import type { CallLayout } from "../../ports/call_observer.ts";
 import { bytesOf, hashOf, viewOf } from "./bytes.ts";
-import { fieldText } from "./json_scan.ts";
+import type { ByteRange, RawFields } from "./parsed_frame.ts";
 
 /** Start of every call, up to the text of its id. */
 export const CALL_PREFIX = '{"type":"invokefunction","invocation_id":"';
@@ -34,6 +34,7 @@ export const DATA_KEY = ',"data":';
 /** Precedes a result value. */
 export const RESULT_KEY = ',"result":';
 
+const CLOSE_BRACE = 0x7d;
 /** Of each end. Hashing a whole UUID would take a tenth of the time of a call. */
 const HASHED_BYTES = 8;
 /** Length of a UUID as text. */
@@ -100,18 +101,20 @@ export function jsonText(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** The remainder of a call that was parsed from `text`, in canonical key order. */
-export function callRemainder(call: InvokeFunction, text: string): CallRemainder {
+/** The remainder of a call that was parsed, in canonical key order. */
+export function callRemainder(call: InvokeFunction, fields: RawFields): CallRemainder {
   let lead = `","function_id":${JSON.stringify(call.function_id)}`;
   if (call.namespace !== undefined && call.namespace !== DEFAULT_NAMESPACE) {
     lead += `,"namespace":${JSON.stringify(call.namespace)}`;
   }
   if (call.timeout_ms !== undefined) lead += TIMEOUT_KEY + call.timeout_ms;
-  if (call.metadata !== undefined) lead += `,"metadata":${fieldText(text, "metadata")}`;
+  if (call.metadata !== undefined) lead += `,"metadata":${fields.field("metadata")}`;
   const traced = lead + traceparentField(call);
   const before = traced + baggageField(call);
-  const data = fieldText(text, "data");
-  const memory = bytesOf(data === undefined ? `${before}}` : `${before + DATA_KEY + data}}`);
+  const data = fields.payload ? "" : fields.field("data");
+  const memory = fields.payload
+    ? joined(before + DATA_KEY, fields.payload)
+    : bytesOf(data === undefined ? `${before}}` : `${before + DATA_KEY + data}}`);
   return {
     memory,
     view: viewOf(memory),
@@ -126,16 +129,23 @@ export function callRemainder(call: InvokeFunction, text: string): CallRemainder
 }
 
 /**
- * The remainder of a result that was parsed from `text`. A `null` value is omitted; an error keeps
- * its original text.
+ * The remainder of a result that was parsed. A `null` value is omitted; an error keeps its original
+ * text.
  */
-export function resultRemainder(result: InvocationResult, text: string): ResultRemainder {
+export function resultRemainder(result: InvocationResult, fields: RawFields): ResultRemainder {
   const trace = traceparentField(result) + baggageField(result);
   const lead = `","function_id":${JSON.stringify(result.function_id)}${trace}`;
-  if (result.error !== undefined) return remainderOf(`${lead},"error":${errorText(result, text)}}`);
+  if (result.error !== undefined) {
+    return remainderOf(`${lead},"error":${errorText(result, fields)}}`);
+  }
+  if (fields.payload) {
+    const memory = joined(lead + RESULT_KEY, fields.payload);
+    const dataStart = bytesOf(lead + RESULT_KEY).length;
+    return { memory, view: viewOf(memory), idStart: 0, idEnd: 0, dataStart, end: memory.length };
+  }
   return result.result === undefined
     ? remainderOf(`${lead}}`)
-    : remainderOf(lead + RESULT_KEY, fieldText(text, "result"));
+    : remainderOf(lead + RESULT_KEY, fields.field("result"));
 }
 
 /** The remainder of a result that the engine produced itself. */
@@ -151,6 +161,16 @@ export function remainderOf(lead: string, value?: string): ResultRemainder {
   return { memory, view: viewOf(memory), idStart: 0, idEnd: 0, dataStart, end: memory.length };
 }
 
+/** A text, a payload that was not parsed and the brace behind it. */
+function joined(lead: string, { memory, start, end }: ByteRange): Uint8Array {
+  const before = bytesOf(lead);
+  const joined = new Uint8Array(before.length + end - start + 1);
+  joined.set(before);
+  joined.set(memory.subarray(start, end), before.length);
+  joined[joined.length - 1] = CLOSE_BRACE;
+  return joined;
+}
+
 function traceparentField({ traceparent }: InvocationResult | InvokeFunction): string {
   return traceparent === undefined ? "" : `,"traceparent":${JSON.stringify(traceparent)}`;
 }
@@ -160,8 +180,8 @@ function baggageField({ baggage }: InvocationResult | InvokeFunction): string {
 }
 
 /** The error as the callee wrote it; re-encoded if the codec had to normalise it. */
-function errorText({ error }: InvocationResult, text: string): string {
-  const written = fieldText(text, "error")!;
+function errorText({ error }: InvocationResult, fields: RawFields): string {
+  const written = fields.field("error")!;
   const raw = JSON.parse(written);
   const kept = error !== undefined && Object.keys(error).every((key) => raw[key] !== undefined) &&
     raw.code === error.code && raw.message === error.message &&

@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { decodeWorkerMessage } from "../../../sdk/typescript/wire/codec.ts";
 import type { InvocationResult, InvokeFunction } from "../../../sdk/typescript/wire/protocol.ts";
+import { rawFields } from "./parsed_frame.ts";
 import { bytesOf, textOf } from "./bytes.ts";
 import { Envelope } from "./envelope.ts";
 import {
@@ -20,11 +21,11 @@ import {
 } from "./frame_parts.ts";
 
 function remainderOfCall(frame: string): CallRemainder {
-  return callRemainder(decodeWorkerMessage(frame) as InvokeFunction, frame);
+  return callRemainder(decodeWorkerMessage(frame) as InvokeFunction, rawFields(frame));
 }
 
 function remainderOfResult(frame: string): ResultRemainder {
-  return resultRemainder(decodeWorkerMessage(frame) as InvocationResult, frame);
+  return resultRemainder(decodeWorkerMessage(frame) as InvocationResult, rawFields(frame));
 }
 
 function text({ memory, idEnd, end }: CallRemainder | ResultRemainder): string {

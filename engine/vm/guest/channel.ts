@@ -8,6 +8,7 @@
  * @module
  */
 import type { Ended, OutputChunk } from "../../ports/launcher.ts";
+import { OutputTurns } from "../../process/output_turns.ts";
 import { type Channel, type ControlConnection, type GuestMessage, signalName } from "./control.ts";
 
 /** How long the streams of an exited program may be silent before the channel gives them up. */
@@ -23,6 +24,8 @@ export interface ChannelParts {
   readonly control: Pick<ControlConnection, "send">;
   /** Memory of the machine, for messages. */
   readonly memoryMb: number;
+  /** The budget of what programs print. Default: one of its own. */
+  readonly turns?: OutputTurns;
 }
 
 /** A guest's report on how a program ended. */
@@ -46,6 +49,7 @@ export interface StartedProgram {
 /** Runs one program at a time. */
 export class GuestChannel {
   readonly #parts: ChannelParts;
+  readonly #turns: OutputTurns;
   readonly #streams: readonly { readonly marks: EndMarks; readonly done: Promise<void> }[];
   #current: Current | undefined;
   #lastByteMs = 0;
@@ -53,6 +57,7 @@ export class GuestChannel {
   /** Reads both streams from now on, until they end. */
   constructor(parts: ChannelParts) {
     this.#parts = parts;
+    this.#turns = parts.turns ?? new OutputTurns();
     this.#streams = [this.#read(parts.stdout, "stdout"), this.#read(parts.stderr, "stderr")];
   }
 
@@ -109,7 +114,8 @@ export class GuestChannel {
         const count = await connection.read(buffer).catch(() => null);
         if (count === null) break;
         this.#lastByteMs = performance.now();
-        marks.add(buffer.slice(0, count)); // A copy, because the receiver may keep it.
+        const bytes = buffer.slice(0, count); // A copy, because the receiver may keep it.
+        await this.#turns.pass(bytes, (piece) => marks.add(piece));
       }
       marks.end();
     };

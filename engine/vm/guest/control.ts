@@ -7,6 +7,7 @@
  * @module
  */
 import { LineSplitter } from "../../process/output.ts";
+import { OutputTurns } from "../../process/output_turns.ts";
 
 /** Number of a channel: 0 runs the main program, the others commands of `worker exec`. */
 export type Channel = number;
@@ -66,10 +67,11 @@ export class ControlConnection {
       if (message) receive(message);
     });
     const buffer = new Uint8Array(READ_BYTES);
+    const turns = new OutputTurns(); // A guest may send without end.
     for (;;) {
       const count = await this.#connection.read(buffer).catch(() => null);
       if (count === null) break;
-      lines.add(buffer.subarray(0, count));
+      await turns.pass(buffer.subarray(0, count), (piece) => lines.add(piece));
     }
   }
 }

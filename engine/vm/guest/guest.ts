@@ -11,6 +11,7 @@ import { EngineError, thrownText } from "../../../sdk/typescript/wire/errors.ts"
 import type { Share } from "../../install/guest_access.ts";
 import type { Ended, OutputChunk, OutputLine } from "../../ports/launcher.ts";
 import { LineSplitter } from "../../process/output.ts";
+import { OutputTurns } from "../../process/output_turns.ts";
 import { guestClock } from "../machine/guest_clock.ts";
 import { BOOT_TIMEOUT_MS, Machine } from "../machine/machine.ts";
 import {
@@ -30,6 +31,8 @@ export interface GuestOptions extends MachineOptions {
   readonly runDirectory: string;
   /** A guest that does not obey a message for this long is killed. Default: `BOOT_TIMEOUT_MS`. */
   readonly responseTimeoutMs?: number;
+  /** The budget of what programs print. Default: one of its own. */
+  readonly turns?: OutputTurns;
 }
 
 /** The main program of a guest. */
@@ -89,11 +92,12 @@ export class Guest {
     this.pid = machine.pid;
     this.engineUrlHost = engineUrlHost(options.network, options.engine);
     const { memory_mb: memoryMb } = options.resources;
+    const { turns = new OutputTurns() } = options;
     const [main, ...extra] = Array.from({ length: 1 + EXEC_CHANNELS }, (_, number) => {
       const stdout = connections.get(`out${number}`)!;
       const stderr = connections.get(`err${number}`)!;
       const control = this.#control;
-      return new GuestChannel({ number, stdout, stderr, control, memoryMb });
+      return new GuestChannel({ number, stdout, stderr, control, memoryMb, turns });
     });
     this.#main = main!;
     this.#extra = new ChannelPool(extra);
@@ -120,7 +124,7 @@ export class Guest {
       const clockKhz = accelerator === "tcg" ? await guestClock(qemu, folder) : undefined;
       either.throwIfAborted();
       const parts = { shares: files.folders, ports: ports.ports, clockKhz };
-      machine = await Machine.start(name, qemuCommand({ ...options, ...parts }));
+      machine = await Machine.start(name, qemuCommand({ ...options, ...parts }), options.turns);
       const connections = await unlessEnded(machine, either, ports.accept());
       const guest = new Guest(options, files, machine, connections);
       await unlessEnded(machine, either, guest.#ready.promise);

@@ -10,6 +10,7 @@ import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
 import { type Ended, ORPHAN_GRACE_MS } from "../../ports/launcher.ts";
 import { gatedArgs, Guard, openGate, SHELL } from "../../process/process_group.ts";
 import { LineSplitter } from "../../process/output.ts";
+import { OutputTurns } from "../../process/output_turns.ts";
 
 /** A microVM that needs longer to boot is killed; emulation on a busy machine is slow. */
 export const BOOT_TIMEOUT_MS = 60_000;
@@ -26,10 +27,10 @@ export class Machine {
   readonly #console: string[] = [];
   #reason: string | undefined;
 
-  private constructor(child: Deno.ChildProcess, guard: Guard) {
+  private constructor(child: Deno.ChildProcess, guard: Guard, turns: OutputTurns) {
     this.#child = child;
     this.pid = child.pid;
-    this.ended = this.#watch(guard);
+    this.ended = this.#watch(guard, turns);
   }
 
   /**
@@ -37,14 +38,19 @@ export class Machine {
    *
    * @param name Name of the worker, for messages.
    * @param command QEMU's path and arguments.
+   * @param turns The budget of what the console prints.
    * @throws {EngineError} `launch_failed` when the program does not exist.
    */
-  static async start(name: string, command: readonly string[]): Promise<Machine> {
+  static async start(
+    name: string,
+    command: readonly string[],
+    turns: OutputTurns = new OutputTurns(),
+  ): Promise<Machine> {
     let child: Deno.ChildProcess | undefined;
     try {
       child = spawn(command);
       const guard = new Guard(child.pid, { graceMs: ORPHAN_GRACE_MS, signals: false });
-      const machine = new Machine(child, guard);
+      const machine = new Machine(child, guard, turns);
       await openGate(child);
       return machine;
     } catch (thrown) {
@@ -69,11 +75,11 @@ export class Machine {
     }
   }
 
-  async #watch(guard: Guard): Promise<Ended> {
+  async #watch(guard: Guard, turns: OutputTurns): Promise<Ended> {
     let lastError: string | undefined;
     const readers = [
-      eachLine(this.#child.stdout, (line) => this.#keep(line)),
-      eachLine(this.#child.stderr, (line) => this.#keep(lastError = line)),
+      eachLine(this.#child.stdout, turns, (line) => this.#keep(line)),
+      eachLine(this.#child.stderr, turns, (line) => this.#keep(lastError = line)),
     ];
     const { code, signal } = await this.#child.status;
     await Promise.all(readers);
@@ -105,11 +111,12 @@ export function endReasonOf(line: string): string | undefined {
 
 async function eachLine(
   stream: ReadableStream<Uint8Array>,
+  turns: OutputTurns,
   take: (line: string) => void,
 ): Promise<void> {
   const lines = new LineSplitter((text) => void (text.trim() !== "" && take(text.trimEnd())));
   try {
-    for await (const bytes of stream) lines.add(bytes);
+    for await (const bytes of stream) await turns.pass(bytes, (piece) => lines.add(piece));
   } catch {
     // The pipe broke; there is no more output.
   }

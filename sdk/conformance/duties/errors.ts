@@ -14,6 +14,7 @@ import {
   startCall,
 } from "../duty.ts";
 import { quiet } from "../log.ts";
+import type { EngineConnection } from "../scripted_engine.ts";
 
 const duties: readonly Duty[] = [
   {
@@ -112,7 +113,89 @@ const duties: readonly Duty[] = [
   },
 ];
 
-/** The stage of PROTOCOL 10.3. */
+/** What an engine sends for calls that its stop cuts, before it closes the connection. */
+const STOPPED = {
+  code: "invocation_stopped",
+  message: "Invocation stopped",
+  details: { reason: "the engine is going down" },
+};
+
+/** Longer than a connection takes to close. */
+const REPORT_DELAY_MS = 500;
+
+const bounds: readonly Duty[] = [
+  {
+    section: "10.5",
+    name: "a result of 128 levels is sent; one of 129 fails with serialization_error",
+    async check({ engine: { connection } }) {
+      const { error } = await connection.invoke("probe::deep", { levels: 128 });
+      demand(error === undefined, `128 levels failed: ${JSON.stringify(error)}`);
+      await demandRefusal(connection, "probe::deep", { levels: 129 }, "serialization_error");
+    },
+  },
+  {
+    section: "10.5",
+    name: "a result over 64 MiB fails with serialization_error, and costs no other call",
+    check({ engine: { connection } }) {
+      const chars = 64 * 1024 * 1024;
+      return demandRefusal(connection, "probe::large", { chars }, "serialization_error");
+    },
+  },
+  {
+    section: "10.5",
+    name: "a frame that is nested too deeply fails its call with bad_message, and no other",
+    async check({ engine: { connection } }) {
+      const from = connection.frames.mark;
+      const ids = { invocation_id: crypto.randomUUID(), function_id: "probe::echo" };
+      const head = JSON.stringify({ type: "invokefunction", ...ids }).slice(0, -1);
+      connection.send(`${head},"data":${"[".repeat(200_000)}${"]".repeat(200_000)}}`);
+      const { invocation_id } = ids;
+      const { error } = await connection.expect({ type: "invocationresult", invocation_id }, from);
+      demandEqual((error as JsonObject | undefined)?.code, "bad_message", "the code");
+      const { result } = await connection.invoke("probe::echo", 1);
+      demandEqual(result, 1, "the result of a later call");
+    },
+  },
+  {
+    section: "10.3",
+    name: "a call that is answered before the close ends with that error and its details",
+    async check({ engine }) {
+      const { connection } = engine;
+      const from = connection.frames.mark;
+      const request = { function_id: "conformance::cut" };
+      // Reported on the next connection: this one is closed with the answer.
+      const tag = await startCall(connection, request, { report_delay_ms: REPORT_DELAY_MS });
+      const call = await connection.expect({ function_id: request.function_id }, from);
+      const connections = engine.connections.mark;
+      connection.answer(call, { error: STOPPED });
+      connection.close(1001, "the engine is going down");
+      const { error } = await outcomeOf(await engine.next(connections), tag);
+      const { code, details } = error ?? {};
+      demandEqual({ code, details } as JsonObject, {
+        code: STOPPED.code,
+        details: STOPPED.details,
+      }, "the error");
+    },
+  },
+];
+
+/** Demands that a call fails with a code, and that the next one on the connection does not. */
+async function demandRefusal(
+  connection: EngineConnection,
+  function_id: string,
+  payload: JsonObject,
+  code: string,
+): Promise<void> {
+  const { error } = await connection.invoke(function_id, payload);
+  demandEqual((error as JsonObject | undefined)?.code, code, "the code");
+  const { result } = await connection.invoke("probe::echo", 1);
+  demandEqual(result, 1, "the result of a later call");
+}
+
+/** The stages of PROTOCOL 10.3 and 10.5. */
 export function errorStages(): readonly StagePlan[] {
-  return [{ name: "errors", script: {}, duties }];
+  return [
+    { name: "errors", script: {}, duties },
+    { name: "bounds", script: {}, duties: bounds },
+  ];
 }

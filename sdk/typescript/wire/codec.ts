@@ -284,7 +284,11 @@ function readField(kind: Kind, value: Json, type: string, name: string): unknown
     case "action":
       return readAction(value, `${type}.${name}`);
     case "namespace":
-      if (typeof value === "string" && value !== "") return value;
+      if (typeof value === "string" && value !== "" && value.length <= ID_CHARS_MAX) return value;
+      if (typeof value === "string" && value !== "") {
+        const most = `expected at most ${ID_CHARS_MAX} characters, received ${value.length}`;
+        throw new EngineError("INVALID_NAMESPACE", `${type}.${name}: ${most}`);
+      }
       throw new EngineError(
         "INVALID_NAMESPACE",
         `${type}.${name}: expected a string that is not empty, received ${quoted(value)}`,

@@ -10,6 +10,7 @@ import type { Clock } from "../../../engine/ports/clock.ts";
 import type { Directory } from "../../../engine/ports/directory.ts";
 import type { Store, StoreKey } from "../../../engine/ports/store.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
+import type { DataDisk } from "./data_disk.ts";
 import { type FunctionDelta, quantile, round, totalOf } from "../metrics/meters.ts";
 import type { EngineSample } from "../metrics/sampler.ts";
 import type { WorkerMonitor, WorkerSample } from "../metrics/workers.ts";
@@ -32,6 +33,7 @@ export interface HealthParts {
   readonly clock: Clock;
   readonly directory: Pick<Directory, "functions" | "workers">;
   readonly store: Store;
+  readonly disk: Pick<DataDisk, "read">;
   readonly workers: WorkerMonitor;
   readonly bounds_ms: readonly number[];
   /** The engine's values of the last seconds, the oldest first. */
@@ -55,7 +57,9 @@ const SYNC_MS: Limits = { warn: 100, fail: 2_000 };
 /** A p99 of fewer calls is meaningless. */
 const CALLS_MIN = 20;
 const LAG_SECONDS = 60;
+const DISK_LOW_BYTES = 256 * 1024 * 1024;
 const NAMES_SHOWN = 3;
+const KEY_CHARS_SHOWN = 100;
 const SYNC_WRITES = 3;
 const MIB = 1_024 * 1_024;
 const SYNC_KEY: StoreKey = ["health", "sync"];
@@ -72,7 +76,10 @@ export async function measureHealth(parts: HealthParts): Promise<HealthCheck[]> 
     missingSchemas(parts),
     clockSkew(parts),
     await diskSync(parts),
+    await diskSpace(parts),
     storeFailures(parts.store),
+    damagedRecords(parts.store),
+    suspects(parts),
     failedWorkers(parts.workers),
     restarts(parts.workers),
   ];
@@ -202,8 +209,56 @@ async function diskSync({ store, clock }: HealthParts): Promise<HealthCheck> {
   };
 }
 
+async function diskSpace({ disk }: HealthParts): Promise<HealthCheck> {
+  const { free_bytes, problem } = await disk.read();
+  const isLow = free_bytes !== null && free_bytes < DISK_LOW_BYTES;
+  const status = problem !== null ? "fail" : isLow ? "warn" : "ok";
+  const free = free_bytes === null
+    ? "The free space of the data directory is unknown"
+    : `The data directory has ${bytesOf(free_bytes)} of free space`;
+  return {
+    name: "disk space",
+    status,
+    measured: free_bytes,
+    message: problem === null ? free : problem[0]!.toUpperCase() + problem.slice(1),
+    remedy: remedyFor(status, "Free space on the disk of the data directory; see: engine info"),
+  };
+}
+
+function damagedRecords({ status: { damaged } }: Store): HealthCheck {
+  const status = damaged.length === 0 ? "ok" : "fail";
+  const keys = damaged.map(({ key }) => key.join("/").slice(0, KEY_CHARS_SHOWN));
+  return {
+    name: "records",
+    status,
+    measured: damaged.length,
+    message: damaged.length === 0
+      ? "No damaged record was met in the state file"
+      : `${damaged.length} records of the state file are damaged: ${named(keys)}`,
+    remedy: remedyFor(status, "Write these keys anew, or restore a backup of the state file"),
+  };
+}
+
+function suspects({ directory }: HealthParts): HealthCheck {
+  const all = directory.workers();
+  const suspect = all.filter((worker) => worker.suspect).map(({ name, id }) => name ?? id);
+  const status = suspect.length === 0 ? "ok" : "warn";
+  return {
+    name: "suspect workers",
+    status,
+    measured: suspect.length,
+    message: suspect.length === 0
+      ? `All of ${all.length} connected workers answer`
+      : `${suspect.length} of ${all.length} workers do not answer: ${named(suspect)}`,
+    remedy: remedyFor(
+      status,
+      `${suspect[0]} is stopped, blocked or cut off; new calls go to other replicas meanwhile`,
+    ),
+  };
+}
+
 function storeFailures({ stats }: Store): HealthCheck {
-  const status = stats.failed === 0 ? "ok" : "fail";
+  const status = stats.failed === 0 ? "ok" : "warn";
   return {
     name: "store",
     status,

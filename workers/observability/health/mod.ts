@@ -3,7 +3,8 @@
  * `engine::health::measure`.
  *
  * Live means that the process answers. Ready means that calls should succeed: the store answers,
- * the built-in workers run, and no supervised worker has failed for good. Both pages need no token,
+ * its disk has room and takes writes, the built-in workers run, and no supervised worker has failed
+ * for good. Both pages need no token,
  * so their answers are cached for a moment and name workers without details.
  *
  * @module
@@ -17,6 +18,7 @@ import { fit } from "../../kit/fit.ts";
 import * as v from "../../kit/schema.ts";
 import type { MetricsHistory } from "../retained.ts";
 import type { HealthCheck, HealthParts } from "./checks.ts";
+import { DataDisk } from "./data_disk.ts";
 
 /** Results of `engine::health::measure` are reused for this long, in milliseconds. */
 const HEALTH_MEASURE_MS = 2_000;
@@ -27,7 +29,7 @@ export const READY_STORE_MS = 2_000;
 
 /** One component of `engine::health::check`. */
 export interface Component {
-  readonly status: "healthy" | "disabled";
+  readonly status: "healthy" | "unhealthy" | "disabled";
   readonly details: Readonly<Record<string, string | number | boolean | null>>;
 }
 
@@ -46,29 +48,36 @@ export function startHealth(
   host: EngineHost,
   { history, components }: HealthSources,
 ): Disposable {
-  const { clock, supervision } = host;
-  worker.registerFunction("engine::health::check", (payload) => {
+  const { clock, supervision, store } = host;
+  const disk = new DataDisk({ clock, store });
+  worker.registerFunction("engine::health::check", async (payload) => {
     fit("engine::health::check", Nothing, payload ?? {});
     const { version } = supervision.info();
-    return { status: "healthy", components: components(), timestamp: clock.wall(), version };
-  }, { description: "Which parts of observability are on" });
-  const measure = measurements(host, history);
+    const { free_bytes, problem } = await disk.read();
+    const status = problem === null ? "healthy" : "unhealthy";
+    const details = { free_bytes, failed_commits: store.stats.failed, problem };
+    const all = { ...components(), data_directory: { status, details } };
+    return { status, components: all, timestamp: clock.wall(), version };
+  }, { description: "Whether data can be written, and which parts of observability are on" });
+  const measure = measurements(host, history, disk);
   worker.registerFunction("engine::health::measure", async (payload) => {
     fit("engine::health::measure", Nothing, payload ?? {});
     return { checks: await measure(), timestamp: clock.wall() };
   }, { description: "Runs the health checks and suggests remedies" });
-  return servePages(host);
+  return servePages(host, disk);
 }
 
 /** Measures at most every {@linkcode HEALTH_MEASURE_MS}; calls in between share the result. */
 function measurements(
   { clock, directory, store, meters }: EngineHost,
   { workers, series, recent }: MetricsHistory,
+  disk: DataDisk,
 ): () => Promise<HealthCheck[]> {
   const parts: HealthParts = {
     clock,
     directory,
     store,
+    disk,
     workers,
     bounds_ms: meters.bounds_ms,
     engine: (seconds) => series.engine(seconds),
@@ -85,16 +94,19 @@ function measurements(
   };
 }
 
-function servePages(host: EngineHost): Disposable {
-  const ready = new ReadyCheck(host);
+function servePages(
+  { clock, store, supervision, servePage }: EngineHost,
+  disk: DataDisk,
+): Disposable {
+  const ready = new ReadyCheck({ clock, store, supervision, disk });
   const json = (status: number, value: unknown) => ({
     status,
     contentType: "application/json; charset=utf-8",
     body: `${JSON.stringify(value)}\n`,
   });
   const pages = new DisposableStack();
-  pages.defer(host.servePage("/healthz", () => json(200, { status: "ok" }), { open: true }));
-  pages.defer(host.servePage("/readyz", async () => {
+  pages.defer(servePage("/healthz", () => json(200, { status: "ok" }), { open: true }));
+  pages.defer(servePage("/readyz", async () => {
     const answer = await ready.read();
     return json(answer.ready ? 200 : 503, answer);
   }, { open: true }));
@@ -106,6 +118,7 @@ export interface ReadyParts {
   readonly clock: Clock;
   readonly store: Pick<Store, "get">;
   readonly supervision: Pick<Supervision, "list">;
+  readonly disk: Pick<DataDisk, "read">;
 }
 
 /** The body of `/readyz`. */
@@ -138,8 +151,12 @@ export class ReadyCheck {
   }
 
   async #check(): Promise<Readiness> {
-    const [store, workers] = await Promise.all([this.#storeReason(), this.#workerReasons()]);
-    const reasons = [...store, ...workers];
+    const [store, workers, { problem }] = await Promise.all([
+      this.#storeReason(),
+      this.#workerReasons(),
+      this.#parts.disk.read(),
+    ]);
+    const reasons = [...store, ...problem === null ? [] : [problem], ...workers];
     return { ready: reasons.length === 0, reasons };
   }
 

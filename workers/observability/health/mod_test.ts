@@ -7,6 +7,7 @@ import { READY_CHECK_MS, READY_STORE_MS, ReadyCheck } from "./mod.ts";
 interface Given {
   get?: () => Promise<undefined>;
   list?: () => Promise<WorkerStatus[]>;
+  problem?: string;
 }
 
 function setup(given: Given = {}) {
@@ -14,6 +15,7 @@ function setup(given: Given = {}) {
   let looks = 0;
   const check = new ReadyCheck({
     clock,
+    disk: { read: () => Promise.resolve({ free_bytes: 1, problem: given.problem ?? null }) },
     store: { get: given.get ?? (() => Promise.resolve(undefined)) },
     supervision: {
       list: () => {
@@ -33,6 +35,12 @@ Deno.test("An engine whose store answers and whose workers run is ready", async 
 
   assert.deepEqual(await check.read(), { ready: true, reasons: [] });
   assert.equal(clock.waiting, 0);
+});
+
+Deno.test("A full disk is a reason", async () => {
+  const problem = "the disk of the data directory is full: 1 MiB are free";
+
+  assert.deepEqual(await setup({ problem }).check.read(), { ready: false, reasons: [problem] });
 });
 
 Deno.test("A store that cannot be read is a reason", async () => {

@@ -14,11 +14,14 @@ import { fit } from "../../kit/fit.ts";
 import * as v from "../../kit/schema.ts";
 import { cut, TELEMETRY_NAME_CHARS_MAX, TELEMETRY_TEXT_CHARS_MAX } from "../intake.ts";
 import type { Redactor } from "../redact.ts";
+import { checkOperator } from "../retained.ts";
 import { SEVERITIES, type Severity, severityOf, wireLog } from "./record.ts";
 import type { LogStore } from "./store.ts";
 
 /** Default number of log records in one answer. */
 const LOG_LIST_LIMIT = 100;
+/** Longest text that a list is searched for. */
+const LOG_SEARCH_CHARS_MAX = 1_024;
 /** Log records in one answer. */
 const LOG_LIST_LIMIT_MAX = 1_000;
 
@@ -30,6 +33,8 @@ export interface LogFunctionsSetup {
   readonly redactor: Redactor;
   /** The engine's log; lines written here must not be recorded a second time. */
   readonly log: Log;
+  /** Whether the caller, given by its connection, may remove records. */
+  isOperator(caller: string | undefined): boolean;
   /** The parent of a running call's span, if known. */
   parentOf(trace_id: string, span_id: string): string | undefined;
 }
@@ -64,7 +69,7 @@ const ListRequest = v.nullish(
     limit: v.opt(v.int(1, LOG_LIST_LIMIT_MAX)),
     worker: v.opt(v.string()),
     function_id: v.opt(v.string()),
-    text: v.opt(v.string()),
+    text: v.opt(v.text(0, LOG_SEARCH_CHARS_MAX)),
     source: v.opt(v.picklist(["logger", "output", "engine", "function"])),
     after_seq: v.opt(v.number()),
     before_seq: v.opt(v.number()),
@@ -87,10 +92,11 @@ export function registerLogFunctions(
   const { store, clock } = setup;
   worker.registerFunction(
     "engine::logs::list",
-    (payload) => listLogs(store, fit("engine::logs::list", ListRequest, payload), clock.wall()),
+    (payload) => listLogs(store, fit("engine::logs::list", ListRequest, payload), clock),
     { description: "Log records of all workers, the newest first" },
   );
-  worker.registerFunction("engine::logs::clear", () => {
+  worker.registerFunction("engine::logs::clear", (_payload, _metadata, { caller, function_id }) => {
+    checkOperator(setup.isOperator(caller), function_id);
     const { size } = store.ring;
     store.clear();
     return { success: true, message: `${size} records removed` };
@@ -146,28 +152,33 @@ function nameOf(caller: string | undefined, directory: Directory): string | unde
   return caller === undefined ? undefined : directory.worker(caller)?.name ?? caller;
 }
 
-function listLogs(
+async function listLogs(
   store: LogStore,
   query: v.InferOutput<typeof ListRequest>,
-  nowMs: number,
-): JsonObject {
+  clock: Clock,
+): Promise<JsonObject> {
   const { start_time, end_time, severity_min, severity_text, offset, limit, sort_order } = query;
   const { trace_id, span_id, worker, function_id, text, source, after_seq, before_seq } = query;
-  const { records, total } = store.ring.find({
-    since_ms: start_time,
-    until_ms: end_time,
-    trace_id,
-    span_id,
-    least: severity_min === undefined ? undefined : leastOf(severity_min),
-    severity: severity_text === undefined ? undefined : severityOf(severity_text),
-    worker,
-    function_id,
-    text,
-    source,
-    after_seq,
-    before_seq,
-  }, { offset: offset ?? 0, limit: limit ?? LOG_LIST_LIMIT, order: sort_order ?? "desc" });
-  return { logs: records.map(wireLog), total, timestamp: nowMs };
+  const { records, total, isCut } = await store.ring.search(
+    {
+      since_ms: start_time,
+      until_ms: end_time,
+      trace_id,
+      span_id,
+      least: severity_min === undefined ? undefined : leastOf(severity_min),
+      severity: severity_text === undefined ? undefined : severityOf(severity_text),
+      worker,
+      function_id,
+      text,
+      source,
+      after_seq,
+      before_seq,
+    },
+    { offset: offset ?? 0, limit: limit ?? LOG_LIST_LIMIT, order: sort_order ?? "desc" },
+    clock,
+  );
+  const logs = records.map(wireLog);
+  return { logs, total, ...isCut && { is_cut: true }, timestamp: clock.wall() };
 }
 
 /** The lowest severity whose number is at least `severity_min`. */

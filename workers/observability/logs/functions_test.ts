@@ -33,7 +33,8 @@ function setup() {
   const log = recordingLog(lines);
   const parentOf = (trace_id: string, span_id: string) =>
     trace_id === TRACE && span_id === idOf(1, 16) ? idOf(2, 16) : undefined;
-  const parts = { store, clock, directory, redactor, log, parentOf };
+  const isOperator = (caller?: string) => caller === "boss";
+  const parts = { store, clock, directory, redactor, log, parentOf, isOperator };
   registerLogFunctions(offers, parts);
   const list = async (payload: Json = null) =>
     await offers.call("engine::logs::list", payload) as JsonObject;
@@ -153,7 +154,11 @@ Deno.test("engine::logs::clear returns how many records it removed", async () =>
   const { store, list, offers } = setup();
   store.add(newLog());
 
-  assert.deepEqual(await offers.call("engine::logs::clear"), {
+  await assert.rejects(
+    async () => await offers.call("engine::logs::clear", null, { caller: "w-1" }),
+    { code: "FORBIDDEN" },
+  );
+  assert.deepEqual(await offers.call("engine::logs::clear", null, { caller: "boss" }), {
     success: true,
     message: "1 records removed",
   });

@@ -169,6 +169,13 @@ function textOf(value: unknown): string | null {
 /** Memory of a record without its texts. */
 const RECORD_BYTES = 350;
 
+/** Time of a search in one tick of the event loop, in milliseconds. */
+const SEARCH_TICK_MS = 5;
+/** Records after which the time is checked. */
+const SEARCH_RECORDS = 32;
+/** Estimated memory of the records in one page. */
+export const LOG_PAGE_BYTES_MAX = 8 * 1024 * 1024;
+
 /** Selects records; all given members must match. */
 export interface LogFilter {
   readonly since_ms?: number | undefined;
@@ -254,6 +261,44 @@ export class LogRing {
     return { records, total };
   }
 
+  /**
+   * The same in slices, for large rings: yields to the event loop every {@linkcode SEARCH_TICK_MS}.
+   * Records that are added meanwhile are not found. A page ends early, with `isCut`, when its
+   * records have {@linkcode LOG_PAGE_BYTES_MAX}; a page has one record at least.
+   */
+  async search(
+    filter: LogFilter,
+    { offset, limit, order }: { offset: number; limit: number; order: "asc" | "desc" },
+    clock: Clock,
+  ): Promise<{ readonly records: LogRecord[]; readonly total: number; readonly isCut: boolean }> {
+    const fits = matcher(filter);
+    const records: LogRecord[] = [];
+    let [total, bytes, isCut] = [0, 0, false];
+    const last = this.#seq;
+    const step = order === "asc" ? 1 : -1;
+    let seq = order === "asc" ? this.#firstSeq : last;
+    let tickEnd = clock.now() + SEARCH_TICK_MS;
+    for (let count = 1; seq <= last && seq >= this.#firstSeq; seq += step, count++) {
+      const found = this.#records[this.#head + seq - this.#firstSeq];
+      if (!found) break; // Cleared meanwhile.
+      if (fits(found.record) && total++ >= offset && records.length < limit && !isCut) {
+        bytes += found.bytes;
+        isCut = records.length > 0 && bytes > LOG_PAGE_BYTES_MAX;
+        if (!isCut) records.push(found.record);
+      }
+      if (count % SEARCH_RECORDS !== 0 || clock.now() < tickEnd) continue;
+      await new Promise<void>((resolve) => void clock.after(1, resolve));
+      tickEnd = clock.now() + SEARCH_TICK_MS;
+      if (step === 1) seq = Math.max(seq, this.#firstSeq - 1); // The oldest may have gone.
+    }
+    return { records, total, isCut };
+  }
+
+  /** `seq` of the oldest record. */
+  get #firstSeq(): number {
+    return this.#seq - this.size + 1;
+  }
+
   clear(): void {
     this.#records = [];
     this.#head = 0;
@@ -297,7 +342,8 @@ function hasText({ body, attributes }: LogRecord, text: string): boolean {
   return false;
 }
 
-function bytesOf({ body, attributes, service_name }: LogRecord): number {
+/** Estimated memory of a record. */
+export function bytesOf({ body, attributes, service_name }: LogRecord): number {
   let bytes = RECORD_BYTES + 2 * (body.length + service_name.length);
   for (const [name, value] of Object.entries(attributes)) {
     const isPlain = value === null || typeof value !== "object";

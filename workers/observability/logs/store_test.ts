@@ -8,7 +8,13 @@ import { FakeClock } from "../../../tests/fakes/fake_clock.ts";
 import { idOf, newLog, NOON } from "../../../tests/fakes/spans.ts";
 import { Redactor } from "../redact.ts";
 import type { LogRecord } from "./record.ts";
-import { type LogFilter, LogRing, LogStore, type LogStoreSetup } from "./store.ts";
+import {
+  LOG_PAGE_BYTES_MAX,
+  type LogFilter,
+  LogRing,
+  LogStore,
+  type LogStoreSetup,
+} from "./store.ts";
 
 function setup(changes: Partial<LogStoreSetup> = {}) {
   const clock = new FakeClock();
@@ -241,3 +247,50 @@ Deno.test("LogRing.find() pages in both directions and returns the total", () =>
   assert.deepEqual([newest.records.map(({ body }) => body), newest.total], [["c", "b"], 4]);
   assert.deepEqual(oldest.records.map(({ body }) => body), ["b", "c"]);
 });
+
+Deno.test("LogRing.search() ends a page before it has too many bytes, and counts all", async () => {
+  const ring = new LogRing(100 * LOG_PAGE_BYTES_MAX);
+  for (let i = 0; i < 20; i++) ring.add({ ...newLog(), body: "x".repeat(1_000_000) });
+  ring.add({ ...newLog(), body: "y".repeat(LOG_PAGE_BYTES_MAX) });
+  const clock = new FakeClock();
+
+  const page = await ring.search({}, { offset: 1, limit: 1_000, order: "desc" }, clock);
+  const huge = await ring.search({}, { offset: 0, limit: 1_000, order: "desc" }, clock);
+
+  assert.ok(page.records.length > 1 && page.records.length < 6, `${page.records.length} records`);
+  assert.deepEqual([page.total, page.isCut], [21, true]);
+  assert.deepEqual([huge.records.length, huge.total], [1, 21]);
+});
+
+for (const order of ["asc", "desc"] as const) {
+  Deno.test(`LogRing.search() ${order} yields, and endures records that come and go`, async () => {
+    let now = 0;
+    const ring = new LogRing(2_000_000);
+    const log = { ...newLog(), body: "x".repeat(1_000) };
+    let slices = 0;
+    const clock = {
+      now: () => now,
+      wall: () => now,
+      after: (_ms: number, task: () => void) => {
+        slices++;
+        for (let i = 0; i < 20; i++) ring.add(log);
+        now += 1;
+        queueMicrotask(task);
+        return () => {};
+      },
+    };
+    for (let i = 0; i < 1_000; i++) ring.add(log);
+    const size = ring.size;
+    const newest = ring.add(log).seq;
+    const timed = { ...clock, now: () => now += 1 };
+
+    const found = await ring.search({ text: "X" }, { offset: 0, limit: size, order }, timed);
+
+    assert.ok(slices > 1, `${slices} slices`);
+    assert.ok(found.total > size / 2 && found.total <= size + 1, `${found.total} of ${size}`);
+    const seqs = found.records.map(({ seq }) => seq);
+    assert.deepEqual(seqs, seqs.toSorted((a, b) => order === "asc" ? a - b : b - a));
+    assert.equal(new Set(seqs).size, seqs.length);
+    assert.ok(Math.max(...seqs) <= newest);
+  });
+}

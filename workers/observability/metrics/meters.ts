@@ -24,6 +24,11 @@ export interface FunctionDelta {
   readonly kind: "user" | "engine" | "hidden";
 }
 
+/** Readings, one per second, after which an unused meter is removed: 5 minutes. */
+export const FORGOTTEN_READINGS = 300;
+/** Every this many readings, meters of functions that no worker offers any more are looked for. */
+const FORGET_EVERY = 60;
+
 /** State of a meter at the last reading. */
 interface Reading {
   calls: number;
@@ -31,7 +36,10 @@ interface Reading {
   errors: number;
   readonly durations: Float64Array;
   kind: FunctionDelta["kind"];
+  /** The last reading in which the meter existed. */
   round: number;
+  /** The last reading since which a call started, ended or ran. */
+  usedRound: number;
 }
 
 /** Computes deltas of all meters. */
@@ -55,10 +63,12 @@ export class CountReader {
     const deltas: FunctionDelta[] = [];
     let count = 0;
     for (const meter of this.#meters.functions()) {
+      if (meter.calls === 0) continue;
       count++;
       const delta = this.#delta(meter);
       if (delta) deltas.push(delta);
     }
+    if (this.#round % FORGET_EVERY === 0) this.#forgetUnused();
     const { other } = this.#meters;
     const delta = this.#delta(other);
     if (delta) deltas.push(delta);
@@ -80,6 +90,7 @@ export class CountReader {
         last.durations[i] = now;
       }
     }
+    last.usedRound = this.#round;
     let errors = 0;
     for (const count of meter.errors.values()) errors += count;
     const delta: FunctionDelta = {
@@ -104,7 +115,8 @@ export class CountReader {
     if (!last) {
       const durations = new Float64Array(this.#meters.bounds_ms.length + 1);
       const kind = functionId.startsWith("engine::") ? "engine" : "user";
-      ids.set(functionId, last = { calls: 0, ended: 0, errors: 0, durations, kind, round: 0 });
+      const nothing = { calls: 0, ended: 0, errors: 0, round: 0, usedRound: this.#round };
+      ids.set(functionId, last = { ...nothing, durations, kind });
     }
     return last;
   }
@@ -115,6 +127,16 @@ export class CountReader {
     const view = this.#directory.function(namespace, functionId);
     if (view) last.kind = view.internal ? "hidden" : "user";
     return last.kind;
+  }
+
+  /** Workers that come and go with functions of their own names would fill the memory of meters. */
+  #forgetUnused(): void {
+    for (const { namespace, function_id } of this.#meters.functions()) {
+      const last = this.#readings.get(namespace)?.get(function_id);
+      if (last && this.#round - last.usedRound < FORGOTTEN_READINGS) continue;
+      if (last?.kind === "engine" || this.#directory.function(namespace, function_id)) continue;
+      this.#meters.forget(namespace, function_id);
+    }
   }
 
   /** Removes readings of meters that no longer exist; searches only if there are any. */
@@ -129,24 +151,41 @@ export class CountReader {
   }
 }
 
-/** Sums deltas of successive intervals. */
+/** Name under which functions without counts of their own are counted. */
+const OTHER = { function_id: "(other)", namespace: "" };
+/** Functions with sums of their own; beyond twice as many, those with fewest calls are merged. */
+export const SUMMED_FUNCTIONS_MAX = 1_000;
+
+type Sum = { -readonly [K in keyof FunctionDelta]: FunctionDelta[K] };
+
+/** Sums deltas of successive intervals, in memory of bounded size. */
 export class DeltaSum {
-  readonly #sums = new Map<string, { -readonly [K in keyof FunctionDelta]: FunctionDelta[K] }>();
+  readonly #sums = new Map<string, Sum>();
 
   add(deltas: readonly FunctionDelta[]): void {
     for (const sum of this.#sums.values()) sum.in_flight = 0;
-    for (const delta of deltas) {
-      const key = keyOf(delta);
-      const sum = this.#sums.get(key);
-      if (!sum) {
-        this.#sums.set(key, { ...delta, durations: delta.durations.slice() });
-        continue;
-      }
-      sum.calls += delta.calls;
-      sum.errors += delta.errors;
-      sum.in_flight = delta.in_flight;
-      sum.kind = delta.kind;
-      addCounts(sum.durations, delta.durations);
+    for (const delta of deltas) this.#add(delta);
+    if (this.#sums.size > 2 * SUMMED_FUNCTIONS_MAX) this.#mergeRare();
+  }
+
+  #add(delta: FunctionDelta): void {
+    const key = keyOf(delta);
+    const sum = this.#sums.get(key);
+    if (!sum) return void this.#sums.set(key, { ...delta, durations: delta.durations.slice() });
+    sum.calls += delta.calls;
+    sum.errors += delta.errors;
+    sum.in_flight += delta.in_flight;
+    sum.kind = delta.kind;
+    addCounts(sum.durations, delta.durations);
+  }
+
+  /** Counts the functions with fewest calls under `(other)`, so that totals stay right. */
+  #mergeRare(): void {
+    const users = [...this.#sums].filter(([, { kind }]) => kind === "user")
+      .sort(([, a], [, b]) => b.calls - a.calls);
+    for (const [key, sum] of users.slice(SUMMED_FUNCTIONS_MAX)) {
+      this.#sums.delete(key);
+      this.#add({ ...sum, ...OTHER });
     }
   }
 

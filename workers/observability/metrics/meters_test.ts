@@ -7,10 +7,13 @@ import {
   DeltaSum,
   engineTotals,
   extremes,
+  FORGOTTEN_READINGS,
+  type FunctionDelta,
   functionTotals,
   quantile,
   RecentDeltas,
   round,
+  SUMMED_FUNCTIONS_MAX,
   totalOf,
   usedMeters,
 } from "./meters.ts";
@@ -42,6 +45,29 @@ Deno.test("CountReader returns what happened since the last read, once", () => {
   });
   assert.equal(durations[2], 7);
   assert.deepEqual(reader.read(), []);
+});
+
+Deno.test("CountReader removes the meters of functions that left, after 5 minutes without a call", () => {
+  const meters = new FakeMeters();
+  const reader = new CountReader(meters, directory);
+  for (const id of ["gone::idle", "gone::busy", "here::idle", "engine::x"]) {
+    meters.call(id, { ms: 1 });
+  }
+  meters.call("gone::running");
+  const ids = (): string[] => [...meters.functions()].map(({ function_id }) => function_id);
+
+  for (let second = 1; second < FORGOTTEN_READINGS; second++) {
+    if (second % 100 === 0) meters.call("gone::busy", { ms: 1 });
+    reader.read();
+  }
+  assert.equal(ids().length, 5);
+  for (let second = 0; second < 120; second++) reader.read();
+  assert.deepEqual(ids(), ["gone::busy", "here::idle", "engine::x", "gone::running"]);
+
+  meters.call("gone::idle", { ms: 1 });
+  const [first] = reader.read();
+  assert.deepEqual([first!.function_id, first!.calls], ["gone::running", 0]);
+  assert.equal(reader.read().length, 1, "a function that came back counts from zero, once");
 });
 
 Deno.test("CountReader returns a running call at each read and its end once", () => {
@@ -89,11 +115,37 @@ Deno.test("CountReader starts over with a meter that was removed and recreated",
   const reader = new CountReader(meters, directory);
   meters.call("a::b", { ms: 1, times: 9 });
   reader.read();
-  meters.forget("a::b");
+  meters.forget("default", "a::b");
   reader.read();
   meters.call("a::b", { ms: 1, times: 2 });
 
   assert.equal(reader.read()[0]!.calls, 2);
+});
+
+Deno.test("DeltaSum merges the functions with fewest calls when there are too many", () => {
+  const sum = new DeltaSum();
+  const delta = (function_id: string, calls: number): FunctionDelta => ({
+    function_id,
+    namespace: "default",
+    calls,
+    errors: 1,
+    in_flight: 1,
+    durations: Float64Array.of(calls, 0),
+    kind: "user",
+  });
+  for (let at = 0; at <= 4 * SUMMED_FUNCTIONS_MAX; at++) {
+    sum.add([delta(`f${at}`, 1), delta("often", 2)]);
+  }
+  const { functions } = sum;
+  const total = functions.reduce((calls, one) => calls + one.calls, 0);
+  assert.ok(functions.length <= 2 * SUMMED_FUNCTIONS_MAX + 1);
+  assert.equal(total, 3 * (4 * SUMMED_FUNCTIONS_MAX + 1));
+  assert.equal(
+    totalOf(functions.find((one) => one.function_id === "(other)")!.durations) > 0,
+    true,
+  );
+  const often = functions.find(({ function_id }) => function_id === "often")!;
+  assert.deepEqual([often.calls, often.in_flight], [2 * (4 * SUMMED_FUNCTIONS_MAX + 1), 1]);
 });
 
 Deno.test("DeltaSum adds up deltas and keeps the latest number of running calls", () => {

@@ -85,13 +85,15 @@ async function loadExport(
 }
 
 function pageOf(host: EngineHost, sampler: Sampler, workers: WorkerMonitor): PageSources {
-  const { meters, store, traces } = host;
+  const { meters, store, traces, memory } = host;
   return {
     meters,
     sampler,
     workers,
     store,
     traces,
+    memory,
+    descriptors: () => host.supervision.info().descriptors,
     process: readProcess,
     get version() {
       return host.supervision.info().version;

@@ -22,7 +22,8 @@ type Loose = Record<string, any>;
 
 async function setup(config: Json = {}, supervised: WorkerStatus[] = []) {
   const clock = new FakeClock();
-  const info = () => ({ version: "1.2.3", started_at_ms: clock.wall() }) as EngineInfo;
+  const descriptors = { open: 1, limit: 2 };
+  const info = () => ({ version: "1.2.3", started_at_ms: clock.wall(), descriptors }) as EngineInfo;
   const supervision = { list: () => Promise.resolve(supervised), info } as unknown as Supervision;
   const local = new LocalEngine({ clock, store: new MemoryStore(), supervision });
   const metrics: BuiltinWorker<Json> = {
@@ -211,7 +212,13 @@ Deno.test("engine::health::check names all components", async () => {
 
   const { status, components, version } = await it.call("engine::health::check");
   assert.deepEqual([status, version], ["healthy", "1.2.3"]);
-  assert.deepEqual(Object.keys(components), ["otel", "metrics", "logs", "spans"]);
+  assert.deepEqual(Object.keys(components), [
+    "otel",
+    "metrics",
+    "logs",
+    "spans",
+    "data_directory",
+  ]);
   assert.equal(components.otel.status, "disabled");
 });
 

@@ -8,7 +8,8 @@
  */
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { TelemetryFrame } from "../../../engine/ports/telemetry.ts";
-import { IntakeBudget, listIn, member } from "../intake.ts";
+import { isTooDeepBytes } from "../../../sdk/typescript/wire/json_depth.ts";
+import { cut as copyOf, IntakeBudget, listIn, member } from "../intake.ts";
 
 /** Values that an SDK reported of its process expire after this time, in milliseconds. */
 export const SDK_METRICS_STALE_MS = 150_000;
@@ -111,6 +112,7 @@ export function readMetrics(
   { bytes, worker_id }: Pick<TelemetryFrame, "bytes" | "worker_id">,
 ): MetricPoint[] | undefined {
   let root: unknown;
+  if (isTooDeepBytes(bytes, 0, bytes.length)) return undefined;
   try {
     root = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
@@ -185,5 +187,5 @@ function attributesOf(owner: unknown): Record<string, string> {
 }
 
 function cut(text: string): string {
-  return text.length <= TEXT_CHARS_MAX ? text : text.slice(0, TEXT_CHARS_MAX);
+  return copyOf(text, TEXT_CHARS_MAX);
 }

@@ -87,6 +87,10 @@ for (const root of ["", "{", "[]", "null", "5", "{}", '{"resourceMetrics":{}}'])
   });
 }
 
+Deno.test("readMetrics() rejects a deeply nested frame without parsing it", () => {
+  assert.equal(readMetrics(frame(`{"resourceMetrics":${"[".repeat(900_000)}`)), undefined);
+});
+
 Deno.test("readMetrics() rejects bytes that are not UTF-8", () => {
   assert.equal(readMetrics({ bytes: Uint8Array.of(0x22, 0xff, 0x22), worker_id: null }), undefined);
 });

@@ -6,7 +6,9 @@
  *
  * @module
  */
+import type { MemoryBudget, MemoryUse } from "../../../engine/ports/memory.ts";
 import type { Store } from "../../../engine/ports/store.ts";
+import type { EngineInfo } from "../../../engine/ports/supervision.ts";
 import type { CallTraces, FunctionMeter, Meters } from "../../../engine/ports/telemetry.ts";
 import { addCounts, usedMeters } from "./meters.ts";
 import type { ProcessUsage, Sampler } from "./sampler.ts";
@@ -142,6 +144,9 @@ export interface PageSources {
   readonly workers: WorkerMonitor;
   readonly store: Pick<Store, "stats">;
   readonly traces: Pick<CallTraces, "usage">;
+  readonly memory: MemoryBudget;
+  /** File descriptors of the process, and their bounds. */
+  descriptors(): EngineInfo["descriptors"];
   /** Such as `0.1.0`. */
   readonly version: string;
   /** Milliseconds since 1970. */
@@ -160,6 +165,7 @@ export function metricsPage(sources: PageSources): string {
   addWorkers(text, sources);
   addStore(text, sources);
   addProcess(text, sources);
+  addBounds(text, sources);
   return text.text;
 }
 
@@ -239,7 +245,10 @@ function labelsOf({ function_id, namespace }: ShownMeter): Labels {
   return { function: function_id, namespace };
 }
 
-function addEngine(text: PrometheusText, { meters, sampler, traces }: PageSources): void {
+function addEngine(
+  text: PrometheusText,
+  { meters, sampler, traces, workers }: PageSources,
+): void {
   const { running, parked, connections, queued_bytes } = meters.load();
   const { engine } = sampler.latest;
   const gauge = (name: string, help: string, value: number | null): void =>
@@ -248,6 +257,7 @@ function addEngine(text: PrometheusText, { meters, sampler, traces }: PageSource
   gauge("engine_held_calls", "Calls that wait for a worker that is being restarted.", parked);
   gauge("engine_lines", "Connections of workers, including built-in ones.", connections);
   gauge("engine_queued_bytes", "Bytes queued to workers.", queued_bytes);
+  gauge("engine_suspect_workers", "Connections that do not answer pings.", workers.suspects);
   text.add("engine_event_loop_lag_seconds", "gauge", "Lag of the event loop in the last second.", [
     [{ quantile: "0.99" }, engine.event_loop_lag_p99_ms / 1_000],
     [{ quantile: "1" }, engine.event_loop_lag_ms / 1_000],
@@ -297,6 +307,26 @@ function addWorkers(text: PrometheusText, { workers }: PageSources): void {
     "Unexpected exits of a supervised worker.",
     [...workers.restartsByName].map(([worker, count]) => [{ worker }, count]),
   );
+}
+
+const MEMORY_USES: readonly MemoryUse[] = [
+  "buffers",
+  "bodies",
+  "queues",
+  "registrations",
+  "rings",
+  "caches",
+];
+
+function addBounds(text: PrometheusText, { memory, descriptors }: PageSources): void {
+  const uses = MEMORY_USES.map((use) => [{ use }, memory.used(use)] as const);
+  text.add("engine_memory_used_bytes", "gauge", "Bytes taken from engine.memory_mb, by use.", uses);
+  text.add("engine_memory_limit_bytes", "gauge", "The memory that all uses share.", [
+    [{}, memory.limitBytes],
+  ]);
+  const { open, limit } = descriptors();
+  text.add("process_open_fds", "gauge", "Open file descriptors of the engine.", [[{}, open]]);
+  text.add("process_max_fds", "gauge", "File descriptors that may be open.", [[{}, limit]]);
 }
 
 function addStore(text: PrometheusText, { store: { stats } }: PageSources): void {

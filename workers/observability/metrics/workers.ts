@@ -73,6 +73,11 @@ export class WorkerMonitor {
     return this.#restartsByName;
   }
 
+  /** Connections that leave pings unanswered. */
+  get suspects(): number {
+    return this.#directory.workers().filter(({ suspect }) => suspect).length;
+  }
+
   /** The supervised workers at the last refresh. */
   get supervised(): readonly WorkerStatus[] {
     return this.#supervised;

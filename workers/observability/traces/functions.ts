@@ -1,7 +1,7 @@
 /**
  * Registers `engine::traces::*`, `engine::sampling::rules` and `engine::baggage::*`.
  *
- * Any worker may call them; only operators receive payloads, see
+ * Any worker may read; only operators receive payloads and remove spans, see
  * {@linkcode TraceFunctionsSetup.isOperator}.
  *
  * @module
@@ -14,6 +14,7 @@ import type { Worker } from "../../../sdk/typescript/worker.ts";
 import { fit } from "../../kit/fit.ts";
 import * as v from "../../kit/schema.ts";
 import type { LogRing } from "../logs/store.ts";
+import { checkOperator } from "../retained.ts";
 import { SummariesRequest, summarize, type TraceIndex } from "./index.ts";
 import {
   GroupRequest,
@@ -39,7 +40,7 @@ export interface TraceFunctionsSetup {
   readonly store: SpanStore;
   readonly index: TraceIndex;
   readonly logs: LogRing;
-  /** Whether the caller, given by its connection, may see payloads. */
+  /** Whether the caller, given by its connection, may see payloads and remove spans. */
   isOperator(caller: string | undefined): boolean;
   /** Whether a connection belongs to a built-in worker. */
   isInEngine(worker_id: string): boolean;
@@ -65,7 +66,8 @@ export function registerTraceFunctions(
   register("traces::group_by", "Spans with equal values of an attribute", (payload, _, context) => {
     return groupSpans(store, fit(context.function_id, GroupRequest, payload), clock.wall());
   });
-  register("traces::clear", "Removes all spans but those of running calls", () => {
+  register("traces::clear", "Removes all spans but those of running calls", (_p, _m, context) => {
+    checkOperator(setup.isOperator(context.caller), context.function_id);
     store.clear();
     index.clear();
     return { success: true };

@@ -63,7 +63,8 @@ Deno.test("engine::traces::clear also clears the index", async () => {
   traces.add(callSpan());
   assert.equal((await call("traces::summaries")).total, 1);
 
-  assert.deepEqual(await call("traces::clear"), { success: true });
+  await assert.rejects(call("traces::clear"), { code: "FORBIDDEN" });
+  assert.deepEqual(await call("traces::clear", null, "boss"), { success: true });
 
   assert.equal((await call("traces::summaries")).total, 0);
 });

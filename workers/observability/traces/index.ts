@@ -9,7 +9,7 @@
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import * as v from "../../kit/schema.ts";
-import { TRACE_LIST_LIMIT, TRACE_LIST_LIMIT_MAX } from "./query.ts";
+import { TRACE_LIST_LIMIT, TRACE_LIST_LIMIT_MAX, TRACE_TEXT_CHARS_MAX } from "./query.ts";
 import type { SpanSummary } from "./span.ts";
 import { SPAN_COLLECT_MAX, SPAN_SCAN_TICK_MS, type SpanCursors, type SpanStore } from "./store.ts";
 
@@ -200,7 +200,7 @@ export const SummariesRequest = v.nullish(
     limit: v.opt(v.int(1, TRACE_LIST_LIMIT_MAX)),
     before_ms: v.opt(v.number()),
     since_ms: v.opt(v.number()),
-    text: v.opt(v.string()),
+    text: v.opt(v.text(0, TRACE_TEXT_CHARS_MAX)),
     function_id: v.opt(v.string()),
     worker: v.opt(v.string()),
     status: v.opt(v.picklist(["ok", "error"])),
@@ -215,7 +215,8 @@ export type SummariesQuery = v.InferOutput<typeof SummariesRequest>;
 
 /** Answers `engine::traces::summaries` from entries, the newest first. */
 export function summarize(entries: readonly TraceEntry[], query: SummariesQuery): JsonObject {
-  const fitting = entries.filter((entry) => fits(entry, query));
+  const lower = { ...query, text: query.text?.toLowerCase() };
+  const fitting = entries.filter((entry) => fits(entry, lower));
   const { limit = TRACE_LIST_LIMIT } = query;
   return { traces: fitting.slice(0, limit).map(wireTrace), total: fitting.length };
 }
@@ -246,7 +247,7 @@ function fits(entry: TraceEntry, query: SummariesQuery): boolean {
     (worker === undefined || entry.services.includes(worker)) &&
     (status === undefined || (status === "error") === (entry.error_count > 0)) &&
     (min_duration_ms === undefined || durationOf(entry) >= min_duration_ms) &&
-    (text === undefined || hasText(entry, text.toLowerCase()));
+    (text === undefined || hasText(entry, text));
 }
 
 function hasText(

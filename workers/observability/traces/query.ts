@@ -30,9 +30,15 @@ export const TRACE_LIST_LIMIT_MAX = 1_000;
 /** Spans that one query searches: the newest. */
 export const TRACE_SCAN_MAX = 20_000;
 
+/** Attributes in a filter. */
+const TRACE_ATTRIBUTE_FILTERS_MAX = 20;
+/** Longest text of a filter. */
+export const TRACE_TEXT_CHARS_MAX = 1_024;
+
+const Text = v.opt(v.text(0, TRACE_TEXT_CHARS_MAX));
 const Limit = v.opt(v.int(1, TRACE_LIST_LIMIT_MAX));
 const Attribute = v.pipe(v.text(1), v.check(isSearchable, "payloads cannot be searched"));
-const Pairs = v.opt(v.list(v.tuple([Attribute, v.unknown()]), 100));
+const Pairs = v.opt(v.list(v.tuple([Attribute, v.unknown()]), TRACE_ATTRIBUTE_FILTERS_MAX));
 
 /** Payload of `engine::traces::list`; empty: the oldest spans. */
 export const ListRequest = v.nullish(
@@ -41,9 +47,9 @@ export const ListRequest = v.nullish(
     trace_ids: v.opt(v.list(v.string(), 1_000)),
     offset: v.opt(v.int(0)),
     limit: Limit,
-    service_name: v.opt(v.string()),
-    name: v.opt(v.string()),
-    status: v.opt(v.string()),
+    service_name: Text,
+    name: Text,
+    status: Text,
     min_duration_ms: v.opt(v.number()),
     max_duration_ms: v.opt(v.number()),
     start_time: v.opt(v.number()),

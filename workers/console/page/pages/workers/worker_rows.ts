@@ -20,6 +20,8 @@ export interface ConnectedWorker {
   readonly runtime: string | null;
   readonly os: string | null;
   readonly status: "connected" | "draining";
+  /** It does not answer pings. */
+  readonly suspect: boolean;
   readonly function_count: number;
   readonly connected_at_ms: number;
   readonly active_invocations: number;
@@ -35,7 +37,7 @@ export interface WorkerRow {
   readonly key: string;
   readonly name: string;
   readonly kind: WorkerKind;
-  readonly state: WorkerState | "connected" | "draining";
+  readonly state: WorkerState | "connected" | "draining" | "suspect";
   readonly since_ms: number;
   /** Why it is in that state. */
   readonly reason: string | null;
@@ -100,6 +102,7 @@ export function stateTone(state: WorkerRow["state"]): StateTone {
       return "bad";
     case "waiting":
     case "draining":
+    case "suspect":
       return "warn";
     case "stopped":
       return "neutral";
@@ -127,7 +130,7 @@ function supervisedRow(status: WorkerStatus, connections: readonly ConnectedWork
     key: status.name,
     name: status.name,
     kind: status.kind === "builtin" ? "builtin" : "managed",
-    state: status.state,
+    state: status.suspect ? "suspect" : status.state,
     since_ms: status.since_ms,
     reason: status.reason,
     isolation: status.isolation,
@@ -152,9 +155,9 @@ function otherRow(name: string, connections: readonly ConnectedWorker[]): Worker
     key: `${name}~`, // A supervised worker may have the same name.
     name,
     kind: first.ip_address === null ? "builtin" : "external",
-    state: connections.every(({ status }) => status === "draining") ? "draining" : "connected",
+    state: stateOfOthers(connections),
     since_ms,
-    reason: null,
+    reason: connections.some(({ suspect }) => suspect) ? suspectText(connections) : null,
     isolation: first.isolation,
     runtime: first.runtime,
     version: first.version,
@@ -168,6 +171,17 @@ function otherRow(name: string, connections: readonly ConnectedWorker[]): Worker
     status: null,
     connections,
   };
+}
+
+function stateOfOthers(connections: readonly ConnectedWorker[]): WorkerRow["state"] {
+  if (connections.every(({ suspect }) => suspect)) return "suspect";
+  return connections.every(({ status }) => status === "draining") ? "draining" : "connected";
+}
+
+function suspectText(connections: readonly ConnectedWorker[]): string {
+  const silent = connections.filter(({ suspect }) => suspect).length;
+  const who = connections.length === 1 ? "It does" : `${silent} of ${connections.length} do`;
+  return `${who} not answer; calls go to other workers that offer its functions`;
 }
 
 function inFlight(connections: readonly ConnectedWorker[]): number {

@@ -27,6 +27,7 @@ function connection(change: Partial<ConnectedWorker> = {}): ConnectedWorker {
     runtime: "deno",
     os: "linux",
     status: "connected",
+    suspect: false,
     function_count: 2,
     connected_at_ms: 100,
     active_invocations: 3,
@@ -159,4 +160,28 @@ Deno.test("gaugeIds() of the engine include its process", () => {
 
   assert.deepEqual(gaugeIds(engine!), ["(engine)"]);
   assert.deepEqual(gaugeIds(state!), []);
+});
+
+Deno.test("workerRows() shows who does not answer, supervised or not", () => {
+  const [one, two] = workerRows(
+    [managed(["a"], { name: "one", suspect: true })],
+    [
+      connection({ id: "a", suspect: true }),
+      connection({ id: "b", name: "two", suspect: true }),
+    ],
+  );
+
+  assert.deepEqual([one?.state, two?.state], ["suspect", "suspect"]);
+  assert.equal(
+    two?.reason,
+    "It does not answer; calls go to other workers that offer its functions",
+  );
+  assert.equal(stateTone("suspect"), "warn");
+});
+
+Deno.test("workerRows() shows a worker of which one connection answers as connected", () => {
+  const [row] = workerRows([], [connection({ id: "a", suspect: true }), connection({ id: "b" })]);
+
+  assert.equal(row?.state, "connected");
+  assert.match(row!.reason!, /^1 of 2 do not answer/);
 });

@@ -158,7 +158,7 @@ function isShown(row: WorkerRow, shown: string): boolean {
 }
 
 function isTrouble({ state, restarts, reason, kind }: WorkerRow): boolean {
-  if (state === "failed" || state === "waiting" || state === "draining") return true;
+  if (["failed", "waiting", "draining", "suspect"].includes(state)) return true;
   return restarts > 0 || (kind === "managed" && reason !== null && state !== "stopped");
 }
 

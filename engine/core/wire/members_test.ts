@@ -1,0 +1,107 @@
+/**
+ * Members of an object found without parsing, compared with what `JSON.parse` finds.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { JSON_DEPTH_MAX } from "../../../sdk/typescript/wire/json_depth.ts";
+import { Random } from "../../../tests/fakes/random.ts";
+import { bytesOf, textOf } from "./bytes.ts";
+import { JSON_PARTS_MAX, MEMBERS_MAX, membersOf, parsingProblem } from "./members.ts";
+
+/** The members of a text, as JSON texts; found between other bytes. */
+function members(text: string): [string, string][] | undefined {
+  const before = '{"before":"';
+  const memory = bytesOf(`${before}${text}","behind":1}`);
+  const start = bytesOf(before).length;
+  return membersOf(memory, start, start + bytesOf(text).length)?.map((member) => [
+    textOf(memory, member.keyStart, member.keyEnd),
+    textOf(memory, member.start, member.end).trim(),
+  ]);
+}
+
+Deno.test("membersOf() finds keys and values as they are written", () => {
+  assert.deepEqual(members('{"a":1, "b" : [ {"c":"}\\"]"} ] ,"é":"\\\\"}'), [
+    ['"a"', "1"],
+    ['"b"', '[ {"c":"}\\"]"} ]'],
+    ['"é"', '"\\\\"'],
+  ]);
+  assert.deepEqual(members(" { } "), []);
+});
+
+Deno.test("membersOf() finds the end of long strings with any escapes", () => {
+  for (const inside of ["x", "\\\\", '\\"', 'x\\"', '\\\\\\"', `${"y".repeat(63)}\\"`]) {
+    for (let count = 60; count < 70; count++) {
+      const value = `"${inside.repeat(count)}"`;
+      assert.deepEqual(members(`{"a":${value},"b":1}`), [['"a"', value], ['"b"', "1"]]);
+    }
+  }
+});
+
+Deno.test("membersOf() finds in random objects what JSON.parse finds", () => {
+  const random = new Random(5);
+  const pieces = ['"', "\\", "[", "]", "{", "}", ",", ":", " ", "x", "é", "\n"];
+  for (let i = 0; i < 2_000; i++) {
+    const text = (): string =>
+      Array.from({ length: random.below(90) }, () => random.pick(pieces)).join("");
+    const value = { [text()]: [text(), { [text()]: text() }], [text()]: text(), n: { e: [] } };
+    const written = JSON.stringify(value, null, random.pick([0, 1]));
+
+    const found = members(written)!.map(([key, one]) => [JSON.parse(key), JSON.parse(one)]);
+
+    assert.deepEqual(Object.fromEntries(found), value);
+  }
+});
+
+for (
+  const text of [
+    "",
+    "[]",
+    "1",
+    '{"a"',
+    '{"a":',
+    '{"a":1',
+    '{"a":1}}',
+    '{"a":}',
+    "{a:1}",
+    '{"a":1,}',
+  ]
+) {
+  Deno.test(`membersOf() finds no object in ${text || "nothing"}`, () => {
+    assert.equal(members(text), undefined);
+  });
+}
+
+Deno.test("membersOf() has a bound of members", () => {
+  const object = (count: number): string => `{${'"a":1,'.repeat(count - 1)}"a":1}`;
+
+  assert.equal(members(object(MEMBERS_MAX))?.length, MEMBERS_MAX);
+  assert.equal(members(object(MEMBERS_MAX + 1)), undefined);
+});
+
+Deno.test("membersOf() tells which member makes the object too deep", () => {
+  const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
+  const memory = bytesOf(`{"a":${nested(JSON_DEPTH_MAX - 1)},"b":${nested(JSON_DEPTH_MAX)}}`);
+
+  const found = membersOf(memory, 0, memory.length)!;
+
+  assert.deepEqual(found.map(({ isTooDeep }) => isTooDeep), [false, true]);
+});
+
+function problem(text: string): string | undefined {
+  const memory = bytesOf(text);
+  return parsingProblem(memory, 0, memory.length);
+}
+
+Deno.test("parsingProblem() names depth and number of parts, each beyond its bound", () => {
+  const nested = (depth: number): string => '{"a":'.repeat(depth) + "1" + "}".repeat(depth);
+  assert.equal(problem(nested(JSON_DEPTH_MAX)), undefined);
+  assert.equal(problem(nested(JSON_DEPTH_MAX + 1)), "is nested more deeply than 128 levels");
+
+  const arrays = (count: number): string => `[${"[],".repeat(count - 1)}1]`;
+  assert.equal(problem(arrays(JSON_PARTS_MAX)), undefined);
+  const tooMany = "has more than 1000000 objects, arrays and members";
+  assert.equal(problem(arrays(JSON_PARTS_MAX + 1)), tooMany);
+  assert.equal(problem(`"${"[:{".repeat(JSON_PARTS_MAX)}"`), undefined);
+  assert.equal(problem(`[${"1,".repeat(2 * JSON_PARTS_MAX)}1]`), undefined);
+});

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { descriptorLimit, descriptorReserve, socketBounds } from "./descriptors.ts";
+
+const limits = (soft: string): string =>
+  "Limit                     Soft Limit           Hard Limit           Units     \n" +
+  "Max processes             100                  100                  processes \n" +
+  `Max open files            ${soft.padEnd(20)} 1048576              files     \n`;
+
+Deno.test("descriptorLimit() reads the soft limit of open files", () => {
+  assert.equal(descriptorLimit(() => limits("256")), 256);
+  assert.equal(descriptorLimit(() => limits("unlimited")), 1_048_576);
+  assert.equal(descriptorLimit(() => limits("1000000000")), 1_048_576);
+});
+
+Deno.test("descriptorLimit() has a value on a platform that does not tell", () => {
+  assert.equal(descriptorLimit(() => "something else"), 10_240);
+  const missing = (): string => {
+    throw new Deno.errors.NotFound("/proc/self/limits");
+  };
+  assert.equal(descriptorLimit(missing), 10_240);
+});
+
+Deno.test("the ports together leave the reserve free", () => {
+  for (const limit of [256, 1_024, 4_096, 20_000, 65_536]) {
+    const { workers, http, console } = socketBounds(limit);
+
+    assert.ok(workers + http + console <= limit - descriptorReserve(limit), String(limit));
+    assert.ok(descriptorReserve(limit) >= 96);
+  }
+  assert.deepEqual(socketBounds(256), { workers: 100, http: 50, console: 10 });
+});
+
+Deno.test("a port has some sockets however low the limit, and at most 20,000", () => {
+  assert.deepEqual(socketBounds(32), { workers: 8, http: 8, console: 8 });
+  assert.deepEqual(socketBounds(1_048_576), { workers: 20_000, http: 20_000, console: 20_000 });
+});

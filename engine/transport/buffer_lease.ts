@@ -1,0 +1,54 @@
+/**
+ * The share of the process's memory that one direction of a connection holds.
+ *
+ * The first {@linkcode FREE_BYTES} are free: so every connection can receive and send small
+ * messages, however full the budget is. Beyond them bytes are taken in steps, so that the budget is
+ * not asked for every message.
+ *
+ * @module
+ */
+import { type MemoryBudget, UNLIMITED_MEMORY } from "../ports/memory.ts";
+
+/** Bytes of a buffer that are not taken from the budget. */
+export const FREE_BYTES = 64 * 1024;
+/** Bytes are taken and returned in multiples of this. */
+const STEP_BYTES = 64 * 1024;
+
+/** What one buffer or queue holds of a {@linkcode MemoryBudget}. */
+export class BufferLease {
+  readonly #memory: MemoryBudget;
+  #heldBytes = 0;
+
+  constructor(memory: MemoryBudget = UNLIMITED_MEMORY) {
+    this.#memory = memory;
+  }
+
+  /** Bytes that are taken now. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** Whether large holders are asked to hurry. */
+  get isTight(): boolean {
+    return this.#memory.isTight;
+  }
+
+  /**
+   * Holds what a buffer of this size needs, more or less than before; `false`, and nothing changes,
+   * when more is needed and does not fit.
+   */
+  fit(bytes: number): boolean {
+    if (bytes <= FREE_BYTES && this.#heldBytes === 0) return true;
+    const wanted = bytes <= FREE_BYTES ? 0 : Math.ceil(bytes / STEP_BYTES) * STEP_BYTES;
+    const more = wanted - this.#heldBytes;
+    if (more > 0 && !this.#memory.take("buffers", more)) return false;
+    if (more < 0) this.#memory.release("buffers", -more);
+    this.#heldBytes = wanted;
+    return true;
+  }
+
+  /** Whether a buffer of this size can never fit. */
+  exceeds(bytes: number): boolean {
+    return bytes > FREE_BYTES && bytes + STEP_BYTES > this.#memory.limitBytes;
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * How the time of the thread is shared, on a clock and an event loop that the test moves.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { TICK_MS, TickBudget, type Work } from "./tick_budget.ts";
+
+Deno.test("a connection alone starts at once, tick after tick", () => {
+  const { ticks, loop, handle } = setup();
+
+  for (let i = 0; i < 100; i++) {
+    assert.equal(ticks.mayStart(), true);
+    assert.equal(handle(1, 0.01), 1);
+    loop.tick();
+  }
+});
+
+Deno.test("a flood stops after its share, and others that wait have theirs before it", () => {
+  const { ticks, loop, handle, flood } = setup();
+  const order: string[] = [];
+
+  assert.equal(ticks.mayStart(), true);
+  assert.ok(handle(10_000, 0.01) < 500, "a share is 2 ms");
+  ticks.queue(flood("flood", order));
+  assert.equal(ticks.mayStart(), false, "another connection waits");
+  ticks.queue(flood("other", order));
+  for (let i = 0; i < 200; i++) loop.tick();
+
+  assert.ok(order.length > 4);
+  assert.deepEqual(order.slice(0, 4), ["flood", "other", "flood", "other"]);
+});
+
+for (const floods of [1, 4, 16, 64]) {
+  Deno.test(`a message waits for a tick or two while ${floods} connections flood`, () => {
+    const { ticks, loop, flood } = setup();
+    const order: string[] = [];
+    for (let i = 0; i < floods; i++) ticks.queue(flood("flood", order));
+    for (let i = 0; i < 500; i++) loop.tick();
+
+    const since = loop.now;
+    let servedAt = 0;
+    ticks.queue({
+      work: () => {
+        servedAt = loop.now;
+        return false;
+      },
+    });
+    while (servedAt === 0) loop.tick();
+
+    assert.ok(servedAt - since <= Math.max(2 * TICK_MS, floods * 0.5), `${servedAt - since} ms`);
+  });
+}
+
+Deno.test("the sockets are polled when a tick's time is used up: 62 ticks do nothing else", () => {
+  const { ticks, loop, flood } = setup();
+  ticks.queue(flood("flood", []));
+  const runs: number[] = [];
+
+  for (let i = 0; i < 1_000; i++) {
+    const before = loop.now;
+    loop.tick();
+    if (loop.now > before) runs.push(i);
+  }
+
+  const gaps = runs.slice(1).map((tick, i) => tick - runs[i]!).filter((gap) => gap > 1);
+  assert.ok(gaps.length > 2);
+  assert.deepEqual([...new Set(gaps)], [63]);
+});
+
+Deno.test("messages that take long are found to take long after the first of them", () => {
+  const { ticks, loop, handle } = setup();
+
+  ticks.mayStart();
+  handle(1_000, 0.001);
+  loop.tick();
+  ticks.mayStart();
+  assert.ok(handle(100, 10) <= 32);
+  loop.polled();
+  assert.equal(ticks.mayStart(), false);
+  ticks.queue({ work: () => (assert.equal(handle(100, 10), 1), false) });
+  loop.polled();
+});
+
+Deno.test("messages for workers in this process end a share: they are handled behind it", () => {
+  const { ticks, loop } = setup();
+  const run = (messages: number): number => {
+    for (let done = 1; done <= messages; done++) {
+      ticks.defer();
+      if (--ticks.credit <= 0 && ticks.isSpent()) return done;
+    }
+    return messages;
+  };
+
+  ticks.mayStart();
+  assert.equal(run(1_000), 32);
+  loop.now += 32; // What the worker takes.
+  loop.tick();
+  ticks.queue({ work: () => (assert.equal(run(1_000), 2, "1 ms each"), false) });
+  loop.polled();
+});
+
+Deno.test("what is due at the end of a tick is done before the queue goes on", () => {
+  const { ticks, loop } = setup();
+  const log: string[] = [];
+
+  ticks.queue({ work: () => (log.push("work"), false) });
+  ticks.atTickEnd(() => log.push("flush"));
+  loop.tick();
+
+  assert.deepEqual(log, ["flush", "work"]);
+});
+
+/** An event loop whose time passes when messages are handled. */
+class Loop {
+  now = 1_000;
+  #tasks: (() => void)[] = [];
+
+  atTickEnd(task: () => void): void {
+    this.#tasks.push(task);
+  }
+
+  tick(): void {
+    const tasks = this.#tasks;
+    this.#tasks = [];
+    for (const task of tasks) task();
+  }
+
+  /** As many ticks as it takes until the platform has polled its sockets. */
+  polled(): void {
+    for (let i = 0; i < 70; i++) this.tick();
+  }
+}
+
+function setup() {
+  const loop = new Loop();
+  const ticks = new TickBudget({
+    now: () => loop.now,
+    atTickEnd: (task) => loop.atTickEnd(task),
+  });
+  /** Handles messages until the time is spent; returns how many. */
+  const handle = (messages: number, ms: number): number => {
+    for (let done = 1; done <= messages; done++) {
+      loop.now += ms;
+      if (--ticks.credit <= 0 && ticks.isSpent()) return done;
+    }
+    return messages;
+  };
+  /** A connection whose peer sends without end. */
+  const flood = (name: string, order: string[]): Work => ({
+    work: () => {
+      order.push(name);
+      handle(1_000_000, 0.002);
+      return true;
+    },
+  });
+  return { ticks, loop, handle, flood };
+}

@@ -1,0 +1,174 @@
+/**
+ * The head of an HTTP/1.1 request (RFC 9112), from bytes to values, without I/O.
+ *
+ * It is strict where leniency lets two programs read one request differently: a line ends with
+ * CR LF, a body has one length, a name has no spaces. Everything is bounded and read once.
+ *
+ * @module
+ */
+
+/** Longest head of a request, and of a response. */
+export const HEAD_BYTES_MAX = 64 * 1024;
+/** Most headers of a request, and of a response. */
+export const HEADERS_MAX = 256;
+/** Longest target of a request: path and query. */
+export const TARGET_CHARS_MAX = 16 * 1024;
+
+/** Headers by their names in lower case; a repeated one is joined with commas. */
+export type PlainHeaders = Record<string, string>;
+
+/** A body of unknown length. */
+export const CHUNKED = -1;
+
+/** What the head of a request says. */
+export interface RequestHead {
+  readonly method: string;
+  /** Path and query as they were sent. */
+  readonly target: string;
+  readonly headers: PlainHeaders;
+  /** Bytes of the body, or {@linkcode CHUNKED}. */
+  readonly bodyBytes: number;
+  /** HTTP/1.0, which has no chunks and keeps a connection only if asked to. */
+  readonly isOld: boolean;
+  /** Whether another request may follow on the connection. */
+  readonly keepsAlive: boolean;
+}
+
+/** Why a head is refused. */
+export interface HeadProblem {
+  readonly status: number;
+  readonly problem: string;
+}
+
+/** The head is longer than {@linkcode HEAD_BYTES_MAX}. */
+export const HEAD_TOO_LONG: HeadProblem = {
+  status: 431,
+  problem: `The head of a request may have ${HEAD_BYTES_MAX} bytes`,
+};
+
+const CR = 13;
+const LF = 10;
+const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) ([\x21-\x7e]+) HTTP\/(\d\.\d)$/;
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+const NOT_ASCII = /[^\0-\x7f]/;
+const LENGTH = /^\d{1,15}$/;
+const ABSOLUTE = /^https?:\/\/[^/?#]*/i;
+/** Characters that no host name has; they would read as the start of the path. */
+const NOT_IN_A_HOST = /[/?#\s]/;
+/** A method, or a part of one. */
+const MAY_BEGIN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{0,32}( |$)/;
+
+/** Headers that a request may have once. */
+const ONCE = new Set(["host", "content-length", "transfer-encoding", "content-type"]);
+
+const UTF_8 = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** Where the head that begins at `start` ends; -1: not yet. `from`: the search begins there. */
+export function endOfHead(bytes: Uint8Array, from: number, end: number): number {
+  let at = bytes.indexOf(CR, from);
+  while (at >= 0 && at + 3 < end) {
+    if (bytes[at + 1] === LF && bytes[at + 2] === CR && bytes[at + 3] === LF) return at + 4;
+    at = bytes.indexOf(CR, at + 1);
+  }
+  return -1;
+}
+
+/** Whether these bytes can be the beginning of a request; another protocol is refused at once. */
+export function mayBeHead(bytes: Uint8Array): boolean {
+  return MAY_BEGIN.test(latin1(bytes.subarray(0, 33)));
+}
+
+/** Reads a whole head, its empty line included. */
+export function readHead(bytes: Uint8Array): RequestHead | HeadProblem {
+  const text = latin1(bytes);
+  const lineEnd = text.indexOf("\r\n");
+  const line = REQUEST_LINE.exec(text.slice(0, lineEnd));
+  if (!line) return bad("The first line is not that of an HTTP/1.1 request");
+  const [, method, sent, version] = line as unknown as [string, string, string, string];
+  if (version !== "1.1" && version !== "1.0") {
+    return { status: 505, problem: `HTTP/${version} is not served here; use HTTP/1.1` };
+  }
+  if (sent.length > TARGET_CHARS_MAX) {
+    return { status: 414, problem: `Path and query may have ${TARGET_CHARS_MAX} characters` };
+  }
+  const headers = readHeaders(text, lineEnd + 2);
+  if ("problem" in headers) return headers;
+  const isOld = version === "1.0";
+  const { host } = headers.plain;
+  if (host === undefined && !isOld) return bad("The header Host is missing");
+  if (host !== undefined && NOT_IN_A_HOST.test(host)) return bad("The header Host is no host");
+  const bodyBytes = bodyOf(headers.plain, isOld);
+  if (typeof bodyBytes !== "number") return bodyBytes;
+  return {
+    method,
+    target: sent.startsWith("/") ? sent : sent.replace(ABSOLUTE, ""),
+    headers: headers.plain,
+    bodyBytes,
+    isOld,
+    keepsAlive: keepsAlive(headers.plain.connection, isOld),
+  };
+}
+
+function readHeaders(
+  text: string,
+  start: number,
+): { readonly plain: PlainHeaders } | HeadProblem {
+  const plain: PlainHeaders = {};
+  let count = 0;
+  for (let at = start; at < text.length - 2;) {
+    const end = text.indexOf("\r\n", at);
+    const colon = text.indexOf(":", at);
+    if (colon < 0 || colon > end) return bad("A header has no colon");
+    const name = text.slice(at, colon).toLowerCase();
+    const value = text.slice(colon + 1, end).trim();
+    if (!HEADER_NAME.test(name)) return bad("The name of a header is not well formed");
+    if (!HEADER_VALUE.test(value)) return bad(`The value of the header ${name} is not well formed`);
+    if (++count > HEADERS_MAX) {
+      return { status: 431, problem: `A request may have ${HEADERS_MAX} headers` };
+    }
+    const before = plain[name];
+    if (before !== undefined && ONCE.has(name)) return bad(`The header ${name} may stand once`);
+    plain[name] = before === undefined || !Object.hasOwn(plain, name)
+      ? value
+      : `${before}, ${value}`;
+    at = end + 2;
+  }
+  return { plain };
+}
+
+/** How long the body is. Two answers to that are how a request is smuggled past a proxy. */
+function bodyOf(headers: PlainHeaders, isOld: boolean): number | HeadProblem {
+  const coding = headers["transfer-encoding"];
+  const length = headers["content-length"];
+  if (coding !== undefined) {
+    if (length !== undefined || isOld) {
+      return bad("A body has one length: chunks or content-length");
+    }
+    if (coding.toLowerCase() === "chunked") return CHUNKED;
+    return { status: 501, problem: "The only transfer-encoding that is read is chunked" };
+  }
+  if (length === undefined) return 0;
+  return LENGTH.test(length) ? Number(length) : bad("The header content-length is no number");
+}
+
+function keepsAlive(connection: string | undefined, isOld: boolean): boolean {
+  if (connection === undefined) return !isOld;
+  const said = connection.toLowerCase();
+  if (said === "keep-alive") return true;
+  const words = said.split(",").map((word) => word.trim());
+  return !words.includes("close") && (!isOld || words.includes("keep-alive"));
+}
+
+function bad(problem: string): HeadProblem {
+  return { status: 400, problem };
+}
+
+/** Each byte as one character, as `Headers` has it. */
+function latin1(bytes: Uint8Array): string {
+  const text = UTF_8.decode(bytes);
+  if (!NOT_ASCII.test(text)) return text;
+  let exact = "";
+  for (const byte of bytes) exact += String.fromCharCode(byte);
+  return exact;
+}

@@ -1,0 +1,151 @@
+/**
+ * What a connection has received and no handler has read yet.
+ *
+ * There is one read of the socket at a time, also when it began before its bytes were wanted, as
+ * {@linkcode Input.watch} does to notice a client that leaves.
+ *
+ * @module
+ */
+import type { Clock } from "../../../engine/ports/clock.ts";
+
+/** First size of the buffer; most heads fit. */
+const BUFFER_BYTES_FIRST = 4 * 1024;
+/** After so many bytes of one body others get a turn. */
+const TURN_BYTES = 2 * 1024 * 1024;
+
+/** The part of a connection that is read from and written to. */
+export interface ByteStream {
+  /** Bytes read, `null` at the end. Rejects when the connection broke off. */
+  read(into: Uint8Array): Promise<number | null>;
+  /** Bytes written, which may be fewer. */
+  write(bytes: Uint8Array): Promise<number>;
+  /** Ends the own half. */
+  closeWrite(): Promise<void>;
+  close(): void;
+}
+
+/** The client has left, or its connection broke off, before all was received. */
+export class ClientGone extends Error {
+  constructor() {
+    super("the client has left");
+    this.name = "ClientGone";
+  }
+}
+
+/** See the module. */
+export class Input {
+  /** Received and not read: from {@linkcode start} to {@linkcode end}. */
+  bytes: Uint8Array<ArrayBuffer> = new Uint8Array(BUFFER_BYTES_FIRST);
+  start = 0;
+  end = 0;
+  /** Bytes that ever came. */
+  total = 0;
+  /** Whether a reader waits for the client now. */
+  isWaiting = false;
+  readonly #stream: ByteStream;
+  readonly #clock: Pick<Clock, "after">;
+  #early: Promise<boolean> | undefined;
+  #sinceTurn = 0;
+
+  constructor(stream: ByteStream, clock: Pick<Clock, "after">) {
+    this.#stream = stream;
+    this.#clock = clock;
+  }
+
+  /** How many bytes wait. */
+  get waiting(): number {
+    return this.end - this.start;
+  }
+
+  /**
+   * Receives more; `false` at the end of the connection. The buffer grows up to `bytesMax`, which
+   * must be more than what waits.
+   *
+   * @throws {Error} When the connection broke off.
+   */
+  async fill(bytesMax: number): Promise<boolean> {
+    const early = this.#early;
+    this.#early = undefined;
+    this.isWaiting = true;
+    try {
+      if (early) return await early;
+      this.#makeRoom(bytesMax);
+      return this.#took(await this.#stream.read(this.bytes.subarray(this.end)));
+    } finally {
+      this.isWaiting = false;
+    }
+  }
+
+  /**
+   * Moves bytes of a body into `target`: those that wait first, else straight from the socket.
+   * Returns how many, at least one.
+   *
+   * @throws {ClientGone} At the end of the connection. {Error} When it broke off.
+   */
+  async take(target: Uint8Array): Promise<number> {
+    if (this.#early) await this.fill(this.bytes.length + 1);
+    if (this.waiting > 0) {
+      const count = Math.min(this.waiting, target.length);
+      target.set(this.bytes.subarray(this.start, this.start + count));
+      this.start += count;
+      return count;
+    }
+    this.isWaiting = true;
+    let count: number | null;
+    try {
+      count = await this.#stream.read(target);
+    } finally {
+      this.isWaiting = false;
+    }
+    if (count === null) throw new ClientGone();
+    this.total += count;
+    await this.turn(count);
+    return count;
+  }
+
+  /** Lets others have a turn when much was read since the last one. */
+  async turn(bytes: number): Promise<void> {
+    this.#sinceTurn += bytes;
+    if (this.#sinceTurn < TURN_BYTES) return;
+    this.#sinceTurn = 0;
+    await new Promise<void>((resolve) => this.#clock.after(0, resolve));
+  }
+
+  /** Calls `gone` if the connection ends before more is received. Nothing when bytes wait. */
+  watch(gone: () => void): void {
+    if (this.#early || this.waiting > 0) return;
+    this.#makeRoom(this.bytes.length);
+    const early = this.#stream.read(this.bytes.subarray(this.end))
+      .then((count) => this.#took(count));
+    this.#early = early;
+    early.then((isOpen) => isOpen || gone(), gone);
+  }
+
+  #took(count: number | null): boolean {
+    if (count === null) return false;
+    this.end += count;
+    this.total += count;
+    return true;
+  }
+
+  #makeRoom(bytesMax: number): void {
+    if (this.start === this.end) this.start = this.end = 0;
+    if (this.end < this.bytes.length) return;
+    const waiting = this.bytes.subarray(this.start, this.end);
+    const isLarge = waiting.length * 2 > this.bytes.length;
+    const size = isLarge ? Math.min(this.bytes.length * 4, bytesMax) : this.bytes.length;
+    const next = size > this.bytes.length ? new Uint8Array(size) : this.bytes;
+    if (next === this.bytes) next.copyWithin(0, this.start, this.end);
+    else next.set(waiting);
+    this.bytes = next;
+    this.end -= this.start;
+    this.start = 0;
+  }
+
+  /** Gives a large buffer back while nothing waits. */
+  shrink(): void {
+    if (this.waiting > 0 || this.#early || this.bytes.length === BUFFER_BYTES_FIRST) return;
+    this.bytes = new Uint8Array(BUFFER_BYTES_FIRST);
+    this.start = this.end = 0;
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * What a handler gets and returns, and a response as bytes.
+ *
+ * @module
+ */
+import { Buffer } from "node:buffer";
+import type { RequestBody } from "./body.ts";
+import type { Client } from "./clients.ts";
+import type { HeadProblem, PlainHeaders } from "./head.ts";
+import type { ByteStream } from "./input.ts";
+
+/** A name in lower case and its value; names may repeat. */
+export type HeaderPair = readonly [name: string, value: string];
+
+/** A request, when its head was read. */
+export interface ServedRequest {
+  readonly method: string;
+  /** Path and query as they were sent, at most `TARGET_CHARS_MAX` characters. */
+  readonly target: string;
+  readonly headers: PlainHeaders;
+  readonly body: RequestBody;
+  readonly client: Client;
+  /** Calls `gone` if the client leaves before it has its response. */
+  watch(gone: () => void): void;
+}
+
+/** A response as data. Its length, date and connection are added when it is sent. */
+export interface ServedResponse {
+  readonly status: number;
+  readonly headers: readonly HeaderPair[];
+  /** `null`: none at all. */
+  readonly body: string | Uint8Array | null;
+  /** Nothing follows on this connection. */
+  readonly isLast?: boolean;
+  /** Takes the connection over instead of sending the response; `rest` was received already. */
+  readonly upgrade?: (stream: ByteStream, rest: Uint8Array) => Promise<void>;
+}
+
+/** Pieces of a large body, so that it is not copied as a whole. */
+const PIECE_CHARS = 128 * 1024;
+/** Head and body up to this length are sent in one write. */
+const ONE_WRITE_CHARS = 64 * 1024;
+
+const NOT_ASCII = /[^\0-\x7f]/;
+const ENCODER = new TextEncoder();
+
+const PHRASES: Readonly<Record<number, string>> = {
+  200: "OK",
+  201: "Created",
+  202: "Accepted",
+  204: "No Content",
+  206: "Partial Content",
+  301: "Moved Permanently",
+  302: "Found",
+  303: "See Other",
+  304: "Not Modified",
+  307: "Temporary Redirect",
+  308: "Permanent Redirect",
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  408: "Request Timeout",
+  409: "Conflict",
+  413: "Content Too Large",
+  414: "URI Too Long",
+  422: "Unprocessable Content",
+  426: "Upgrade Required",
+  429: "Too Many Requests",
+  431: "Request Header Fields Too Large",
+  500: "Internal Server Error",
+  501: "Not Implemented",
+  502: "Bad Gateway",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+  505: "HTTP Version Not Supported",
+};
+
+/** Code of an error of the port itself, by status. */
+const CODES: Readonly<Record<number, string>> = {
+  403: "FORBIDDEN",
+  408: "timeout",
+  429: "overloaded",
+  503: "overloaded",
+};
+
+/** The response to what is no request that can be served; the last one on its connection. */
+export function problemResponse({ status, problem }: HeadProblem): ServedResponse {
+  const code = CODES[status] ?? "bad_message";
+  const error = { code, message: problem, error_id: crypto.randomUUID() };
+  const headers: HeaderPair[] = [["content-type", "application/json"]];
+  if (status === 429 || status === 503) headers.push(["retry-after", "1"]);
+  return { status, headers, body: JSON.stringify({ error }), isLast: true };
+}
+
+/** How a response ends its connection, or not. */
+export interface Ending {
+  readonly isHead: boolean;
+  /** For the header `date`. */
+  readonly date: string;
+  /** Value of the header `connection`; `undefined`: none. */
+  readonly connection: string | undefined;
+}
+
+/** Bytes of the body of a response. */
+export function bytesOfBody({ body }: ServedResponse): number {
+  if (body === null) return 0;
+  return typeof body === "string" ? Buffer.byteLength(body) : body.length;
+}
+
+/** The response as pieces to write one after another. */
+export function* piecesOf(response: ServedResponse, ending: Ending): Generator<Uint8Array> {
+  const { body } = response;
+  const head = headOf(response, ending);
+  const sent = ending.isHead ? null : body;
+  if (typeof sent === "string" && sent.length <= ONE_WRITE_CHARS && !NOT_ASCII.test(head)) {
+    yield ENCODER.encode(head + sent);
+    return;
+  }
+  yield latin1Bytes(head);
+  if (sent === null) return;
+  if (typeof sent !== "string") return void (yield sent);
+  for (let at = 0; at < sent.length;) {
+    let end = Math.min(at + PIECE_CHARS, sent.length);
+    if (end < sent.length && isHighSurrogate(sent.charCodeAt(end - 1))) end--;
+    yield ENCODER.encode(sent.slice(at, end));
+    at = end;
+  }
+}
+
+function headOf(response: ServedResponse, { date, connection }: Ending): string {
+  const { status, headers, body } = response;
+  let head = `HTTP/1.1 ${status} ${PHRASES[status] ?? "Status"}\r\n`;
+  for (const [name, value] of headers) head += `${name}: ${value}\r\n`;
+  if (status !== 204 && status !== 304 || body !== null) {
+    head += `content-length: ${bytesOfBody(response)}\r\n`;
+  }
+  if (connection !== undefined) head += `connection: ${connection}\r\n`;
+  return `${head}date: ${date}\r\n\r\n`;
+}
+
+function latin1Bytes(text: string): Uint8Array {
+  return Uint8Array.from(text, (char) => char.charCodeAt(0));
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff;
+}
