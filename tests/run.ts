@@ -76,7 +76,11 @@ const all: readonly Step[] = [
   { name: "examples", command: [deno, "test", "-A", "--doc", ...examples], count: countDeno },
   {
     name: "tests",
-    command: [...test, `--coverage=${coverage}`, "--coverage-raw-data-only"],
+    command: [
+      ...test,
+      ...["--preload", "tests/time_limit.ts"],
+      ...[`--coverage=${coverage}`, "--coverage-raw-data-only"],
+    ],
     count: countDeno,
   },
   {
