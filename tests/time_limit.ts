@@ -40,4 +40,4 @@ function test(...args: unknown[]): void {
   (register as (...args: unknown[]) => void)(...wrapped);
 }
 
-Deno.test = Object.assign(test, register) as typeof Deno.test;
+(Deno as { test: unknown }).test = Object.assign(test, register);

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:49a48d11bbe38973c23c4ac429e4b77f2c067d0fd8e9ef5e21a781d08bafc4ef
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:9d1314d416dd6e0ccce9cd8936983bf1a27977fcd585a4eaf24ad7754c778728
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -5665,7 +5665,7 @@ var WsTransport = class {
     socket.on("message", (data, isBinary) => this.#message(data, isBinary));
     socket.on("ping", () => this.#silentMs = 0);
     socket.on("pong", () => this.#silentMs = 0);
-    socket.on("error", (error) => this.#problem ||= describe(error));
+    socket.on("error", (error) => this.#failed(error));
     socket.on("close", (code, reason) => {
       this.#end(code, new TextDecoder().decode(reason) || this.#problem);
     });
@@ -5705,6 +5705,11 @@ var WsTransport = class {
     }
     this.#problem = `nothing received for ${this.#times.silenceMs} ms`;
     this.#socket?.terminate();
+  }
+  /** A frame that breaks a rule: `ws` has sent a close frame, and waits 30 s for the peer's. */
+  #failed(error) {
+    this.#problem ||= describe(error);
+    this.#closeTimer ??= setTimeout(() => this.#socket?.terminate(), this.#times.closeMs);
   }
   #end(code, reason) {
     if (this.#isOver) return;

@@ -151,7 +151,7 @@ class WsTransport implements Transport {
     socket.on("message", (data, isBinary) => this.#message(data, isBinary));
     socket.on("ping", () => this.#silentMs = 0);
     socket.on("pong", () => this.#silentMs = 0);
-    socket.on("error", (error) => this.#problem ||= describe(error));
+    socket.on("error", (error) => this.#failed(error));
     socket.on("close", (code, reason) => {
       this.#end(code, new TextDecoder().decode(reason) || this.#problem);
     });
@@ -197,6 +197,12 @@ class WsTransport implements Transport {
     }
     this.#problem = `nothing received for ${this.#times.silenceMs} ms`;
     this.#socket?.terminate();
+  }
+
+  /** A frame that breaks a rule: `ws` has sent a close frame, and waits 30 s for the peer's. */
+  #failed(error: Error): void {
+    this.#problem ||= describe(error);
+    this.#closeTimer ??= setTimeout(() => this.#socket?.terminate(), this.#times.closeMs);
   }
 
   #end(code: number, reason: string): void {

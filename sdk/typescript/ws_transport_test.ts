@@ -54,6 +54,29 @@ Deno.test("wsDial closes when the peer does not respond to a close frame", async
   assert.equal(end, 1006);
 });
 
+Deno.test("wsDial closes with 1009 at the head of a message of over 256 MiB", async () => {
+  for (const excess of [0, 1]) {
+    using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    const ended = endOf(`ws://127.0.0.1:${listener.addr.port}`, { closeMs: 20 });
+    using peer = await listener.accept();
+    await upgrade(peer);
+    const head = new DataView(new ArrayBuffer(11));
+    head.setUint16(0, 0x817f);
+    head.setBigUint64(2, BigInt(256 * 1024 * 1024 + excess));
+    await peer.write(new Uint8Array(head.buffer));
+    if (excess === 0) await peer.closeWrite(); // Or it would wait for the rest.
+
+    const end = await ended; // Also when the peer leaves the close frame unanswered.
+
+    assert.equal(end === "1006 Max payload size exceeded", excess > 0, end);
+    if (excess === 0) continue;
+    const frame = new Uint8Array(100);
+    await peer.read(frame);
+    const code = (frame[2]! ^ frame[6]!) << 8 | (frame[3]! ^ frame[7]!); // It is masked.
+    assert.deepEqual([frame[0], code], [0x88, 1009]);
+  }
+});
+
 Deno.test("wsDial keeps an idle connection whose peer responds to pings", async () => {
   await using server = serveSockets();
   const ended: string[] = [];

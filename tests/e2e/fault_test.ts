@@ -215,40 +215,6 @@ Deno.test("idle sockets on every port leave descriptors for state, config and wo
   assert.doesNotMatch(engine.stderr, /Uncaught|an error that nothing handles/);
 });
 
-Deno.test("while the engine drains, new HTTP requests get 503 and running ones finish", async () => {
-  await using engine = await EngineProcess.start(
-    "  - name: engine-http\n    config: { port: 0 }\n",
-  );
-  await using worker = engine.connect();
-  const entered = Promise.withResolvers<void>();
-  worker.registerFunction("slow::page", () => {
-    entered.resolve();
-    return new Promise((done) => setTimeout(done, 1_500, { status_code: 200, body: "done" }));
-  });
-  worker.registerTrigger({
-    type: "http",
-    function_id: "slow::page",
-    config: { api_path: "/slow", http_method: "GET" },
-  });
-  const info = await engine.command("trigger", "engine::supervisor::info", "--json");
-  const { endpoints } = JSON.parse(info.stdout) as { endpoints: { name: string; url: string }[] };
-  const url = `${endpoints.find(({ name }) => name === "http")!.url}/slow`;
-  const running = fetch(url).then((response) => response.text());
-  await entered.promise;
-
-  const ended = engine.kill("SIGTERM");
-  const statuses: number[] = [];
-  await until(async () => {
-    const response = await fetch(url);
-    await response.body?.cancel();
-    statuses.push(response.status);
-    return response.status === 503;
-  });
-
-  assert.match(await running, /done/);
-  assert.equal((await ended).code, 0);
-});
-
 Deno.test("a worker that is stopped by a signal is suspect, wherever workers are shown", async () => {
   await using engine = await EngineProcess.start("", "  heartbeat_ms: 200\n");
   const program = `${engine.directory}/frozen.js`;

@@ -387,8 +387,7 @@ def test_a_peer_that_closes_but_leaves_the_socket_open_ends_the_connection_at_on
 def test_a_message_that_is_too_large_ends_the_connection_with_1009(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_transport, "MESSAGE_BYTES_MAX", 1_000)
-    monkeypatch.setattr(_transport, "MESSAGE_SLACK_BYTES", 0)
+    monkeypatch.setattr(_transport, "INBOUND_BYTES_MAX", 1_000)
 
     async def test(transport: Transport, peer: Peer) -> None:
         received = Received(transport)
@@ -399,6 +398,23 @@ def test_a_message_that_is_too_large_ends_the_connection_with_1009(
         assert len(received.frames) == 1
 
     connected_to(test)
+
+
+def test_the_size_of_a_message_is_known_and_bounded_before_it_arrives() -> None:
+    for excess in (0, 1):
+        claimed = _transport.INBOUND_BYTES_MAX + excess
+
+        async def test(transport: Transport, peer: Peer, claimed: int = claimed) -> None:
+            Received(transport)
+            peer.say(bytes([0x81]) + b"\x7f" + claimed.to_bytes(8, "big") + b"x")
+            if claimed == _transport.INBOUND_BYTES_MAX:
+                peer.writer.close()  # Or it would wait for the rest.
+
+            end = await transport.ended()
+
+            assert end.startswith("1009") == (claimed > 256 * 1024 * 1024), end
+
+        connected_to(test)
 
 
 class CountingTransport:

@@ -25,11 +25,10 @@ from websockets.frames import Close, Frame, Opcode
 from websockets.protocol import State
 from websockets.typing import Subprotocol
 
-from ._codec import MESSAGE_BYTES_MAX
 from ._errors import invalid
 
-MESSAGE_SLACK_BYTES: Final = 1024 * 1024
-"""Excess over `MESSAGE_BYTES_MAX` of incoming messages, to which the engine adds fields."""
+INBOUND_BYTES_MAX: Final = 256 * 1024 * 1024
+"""Largest message that is received, four times what an engine sends by default."""
 
 PING_INTERVAL_MS: Final = 20_000
 """Interval of pings on a connection."""
@@ -160,7 +159,7 @@ class WebSocketDial:
                 open_timeout=OPEN_TIMEOUT_MS / 1000,
                 close_timeout=CLOSE_TIMEOUT_MS / 1000,
                 ping_interval=None,  # See WebSocketTransport.
-                max_size=MESSAGE_BYTES_MAX + MESSAGE_SLACK_BYTES,
+                max_size=INBOUND_BYTES_MAX,
                 create_connection=_Connection,
                 **_PROXY,
             )
