@@ -40,7 +40,7 @@ import {
   valueRemainder,
 } from "./wire/frame_parts.ts";
 import { type ParsedFrame, parseFrame, type RawFields, rawFields } from "./wire/parsed_frame.ts";
-import { JSON_PARTS_MAX, parsingProblem } from "./wire/members.ts";
+import { JSON_PARTS_MAX, parsingProblem, valueProblem } from "./wire/members.ts";
 
 /** Settings of the router, which may change at run time; PROTOCOL 12 has the defaults. */
 export interface RouterSettings extends PlacementSettings {
@@ -63,7 +63,7 @@ export interface CallsOptions {
 }
 
 /** Where the payload of a call or the value of a result is. */
-type PayloadPlace = Pick<ResultRemainder, "memory" | "dataStart" | "end">;
+type PayloadPlace = Pick<ResultRemainder, "memory" | "dataStart" | "end" | "payload">;
 
 /** Starts, parks and ends calls. */
 export class Calls {
@@ -448,7 +448,8 @@ function enqueueRequest(
 }
 
 /** Why the payload of a frame is too costly for a built-in worker, which parses it. */
-function payloadProblem({ memory, dataStart, end }: PayloadPlace): string | undefined {
+function payloadProblem({ memory, dataStart, end, payload }: PayloadPlace): string | undefined {
+  if (payload) return valueProblem(payload.depth, payload.parts);
   return dataStart < 0 ? undefined : parsingProblem(memory, dataStart, end - 1);
 }
 

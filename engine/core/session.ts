@@ -10,7 +10,7 @@
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { ErrorBody, JsonObject, Reattach } from "../../sdk/typescript/wire/protocol.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { ConnectionEvents } from "../ports/connection.ts";
+import type { ConnectionEvents, Outline } from "../ports/connection.ts";
 import type { TelemetryFrame, TelemetryListener } from "../ports/telemetry.ts";
 import type { Calls } from "./calls.ts";
 import { type ErrorReplies, failure } from "./error_replies.ts";
@@ -97,12 +97,19 @@ export class Session implements ConnectionEvents {
     }
   }
 
-  textBytes(memory: Uint8Array, start: number, end: number, isPlain: boolean): void {
+  textBytes(
+    memory: Uint8Array,
+    start: number,
+    end: number,
+    isPlain: boolean,
+    outline?: Outline,
+  ): void {
     if (!this.peer.isLive || start === end) return;
     try {
-      const isRead = envelope.read(memory, start, end, isPlain);
+      const isRead = envelope.read(memory, start, end, isPlain, outline);
       if (!isRead || !this.#calls.forward(this.peer, envelope)) {
-        this.#parse(memory, start, end, isRead ? envelope : undefined);
+        const frame = parseFrame(memory, start, end, outline);
+        this.#handle(frame, isRead ? envelope : undefined);
       }
       this.#isFirst = false;
       this.#owner.flushEvents();
@@ -162,9 +169,8 @@ export class Session implements ConnectionEvents {
     this.#owner.flushEvents();
   }
 
-  /** The slow path: parses, validates and dispatches a frame. */
-  #parse(memory: Uint8Array, start: number, end: number, envelope: Envelope | undefined): void {
-    const frame = parseFrame(memory, start, end);
+  /** The slow path: dispatches a frame that was parsed. */
+  #handle(frame: ParsedFrame | UnreadableFrame, envelope: Envelope | undefined): void {
     if ("error" in frame) return this.#reject(frame);
     const { message } = frame;
     try {

@@ -63,15 +63,46 @@ export interface Connection {
   close(code: number, reason: string): void;
 }
 
+/** Messages from this size on are read in parts while they arrive, see {@linkcode Outline}. */
+export const LARGE_BYTES = 4 * 1024 * 1024;
+
+/** One member of an object: offsets of its key, quotes included, and of its value. */
+export interface Member {
+  readonly keyStart: number;
+  readonly keyEnd: number;
+  readonly start: number;
+  readonly end: number;
+  /** Nesting of arrays and objects in the value. */
+  readonly depth: number;
+  /** Objects, arrays and members in the value. */
+  readonly parts: number;
+}
+
+/**
+ * What is known of a large message when it is complete, so that its receiver need not read all of
+ * it at once.
+ */
+export interface Outline {
+  /** `undefined` when the message is no JSON object, or one with too many members. */
+  readonly members: readonly Member[] | undefined;
+}
+
 /** The events of a connection, in order; `closed` comes once and last. */
 export interface ConnectionEvents {
   text(text: string): void;
   /**
    * A text message as UTF-8: the bytes of `memory` from `start` to `end`, valid until this returns.
    * The receiver may overwrite them and all bytes before them, which belong to earlier messages.
-   * `isPlain`: the message contains no backslash.
+   * `isPlain`: the message contains no backslash. `outline`: of a large message, if its bytes were
+   * read as they came.
    */
-  textBytes(memory: Uint8Array, start: number, end: number, isPlain: boolean): void;
+  textBytes(
+    memory: Uint8Array,
+    start: number,
+    end: number,
+    isPlain: boolean,
+    outline?: Outline,
+  ): void;
   /** A binary message, valid until this returns. */
   binary(bytes: Uint8Array): void;
   /** `queuedBytes` has fallen below the low-water mark. */

@@ -10,7 +10,8 @@
  * @module
  */
 import { isUtf8 } from "node:buffer";
-import { READ_BYTES_MAX } from "../ports/connection.ts";
+import { MembersScan } from "../core/wire/members.ts";
+import { LARGE_BYTES, type Outline, READ_BYTES_MAX } from "../ports/connection.ts";
 import type { MemoryBudget } from "../ports/memory.ts";
 import { BufferLease } from "./buffer_lease.ts";
 import { type Pace, UNPACED } from "./tick_budget.ts";
@@ -30,7 +31,7 @@ export type ViolationCode = 1002 | 1007 | 1009;
 /** Events of a reader. Bytes are valid only until the call that receives them returns. */
 export interface FrameEvents {
   /** See `ConnectionEvents.textBytes`. */
-  text(memory: Uint8Array, start: number, end: number, isPlain: boolean): void;
+  text(memory: Uint8Array, start: number, end: number, isPlain: boolean, outline?: Outline): void;
   binary(bytes: Uint8Array): void;
   ping(payload: Uint8Array): void;
   /** The peer's close frame, 1005 if it has no code; no event follows. */
@@ -49,6 +50,8 @@ const READ_GROWTH = 4;
 const KEPT_BYTES_MAX = 16 * READ_BYTES_MAX;
 /** Buffers from this size on are freed explicitly. */
 const FREED_BYTES_MIN = 1024 * 1024;
+/** Largest read: a message that is larger comes in parts, and others have their turn between. */
+const ROOM_BYTES_MAX = 1024 * 1024;
 /** Spare room behind a large message, so that its last read also gets the next header. */
 const SPARE_BYTES = 16;
 const UTF_8 = new TextDecoder("utf-8", { ignoreBOM: true });
@@ -90,6 +93,12 @@ export class FrameReader {
   #message: Uint8Array = NOTHING;
   #messageBytes = 0;
   #seen = 0;
+  /** Reads a message that is fragmented or large while it comes. */
+  #scan: MembersScan | undefined;
+  /** Bytes of a large incomplete frame at `#start` that were unmasked, and of which kinds. */
+  #unmasked = 0;
+  #seenAhead = 0;
+  #hasReadAhead = false;
   /** Validates the fragments, from the first that is not ASCII on. */
   #soFar: TextDecoder | undefined;
 
@@ -137,7 +146,8 @@ export class FrameReader {
     this.#missingBytes = 0;
     if (this.#start === this.#end) this.#resizeEmpty();
     else this.#makeRoom();
-    const room = this.#memory.bytes.subarray(this.#end);
+    const { bytes } = this.#memory;
+    const room = bytes.subarray(this.#end, Math.min(bytes.length, this.#end + ROOM_BYTES_MAX));
     if (room.length > 0) this.#missingBytes = 0;
     return room;
   }
@@ -152,14 +162,14 @@ export class FrameReader {
   /**
    * Reports all complete messages, until it is paused or ended; `true` when it stopped because the
    * pace is spent or {@linkcode missingBytes} are missing, and has to be called again before the
-   * next {@linkcode room}.
+   * next {@linkcode room}. Part of a large message counts as well.
    */
   read(): boolean {
     const pace = this.#pace;
     this.#missingBytes = 0;
     while (this.#state === "reading") {
       if (this.#batch) this.#readBatch(this.#batch);
-      else if (!this.#readFrame()) return this.#missingBytes > 0;
+      else if (!this.#readFrame()) return this.#missingBytes > 0 || this.#hasSpentAhead();
       if (--pace.credit <= 0 && pace.isSpent()) return true;
     }
     return false;
@@ -179,6 +189,7 @@ export class FrameReader {
   stop(): void {
     this.#state = "over";
     this.#start = this.#end = this.#needs = 0;
+    this.#scan = undefined;
     this.#forgetMessage();
     this.#endBatch();
     this.#freeLater(this.#memory.bytes);
@@ -210,18 +221,55 @@ export class FrameReader {
     const end = start + header + payload;
     if (end > this.#end) {
       this.#needs = header + payload;
+      if (payload >= LARGE_BYTES) this.#readAhead(first, start + header, this.#end);
       return false;
     }
     if ((first < 0x80 || first === LAST_FRAGMENT) && !this.#enlargeMessage(payload)) return false;
 
     this.#needs = 0;
     this.#start = end;
-    const mask = bytes[start + header - 4]! | bytes[start + header - 3]! << 8 |
-      bytes[start + header - 2]! << 16 | bytes[start + header - 1]! << 24;
-    const seen = unmask(this.#memory, start + header, end, mask);
+    const seen = payload < LARGE_BYTES
+      ? unmask(this.#memory, start + header, end, maskBefore(bytes, start + header))
+      : this.#readLarge(first, start + header, end);
     if (first === WHOLE_TEXT) this.#text(bytes, start + header, end, seen);
     else this.#other(first, bytes.subarray(start + header, end), seen);
     return true;
+  }
+
+  /** Unmasks and scans what came of a large frame whose payload begins at `start`. */
+  #readAhead(first: number, start: number, end: number): void {
+    const mask = maskBefore(this.#memory.bytes, start);
+    // The mask has four bytes; what is left is unmasked with the next part.
+    const to = start + (end - start & ~3);
+    this.#seenAhead |= unmask(this.#memory, start + this.#unmasked, to, mask);
+    this.#hasReadAhead = to - start > this.#unmasked;
+    this.#unmasked = to - start;
+    this.#scanFrame(first, start, to);
+  }
+
+  /** Whether reading a part of a large frame has used up the pace. */
+  #hasSpentAhead(): boolean {
+    if (!this.#hasReadAhead) return false;
+    this.#hasReadAhead = false;
+    return this.#pace.credit <= 0 && this.#pace.isSpent();
+  }
+
+  /** Does the same with the last part; returns which kinds of bytes the whole frame has. */
+  #readLarge(first: number, start: number, end: number): number {
+    const mask = maskBefore(this.#memory.bytes, start);
+    const seen = this.#seenAhead | unmask(this.#memory, start + this.#unmasked, end, mask);
+    this.#scanFrame(first, start, end);
+    this.#unmasked = this.#seenAhead = 0;
+    return seen;
+  }
+
+  /** Scans the payload of a frame up to `end`, behind the fragments before it. */
+  #scanFrame(first: number, start: number, end: number): void {
+    const opcode = first & 15;
+    if (opcode === OPCODE.more ? this.#opcode !== OPCODE.text : opcode !== OPCODE.text) return;
+    const before = opcode === OPCODE.more ? this.#messageBytes : 0;
+    this.#scan ??= new MembersScan();
+    this.#scan.advance(this.#memory.bytes, start - before, end);
   }
 
   /** A text message; `seen` is the result of {@linkcode unmask}. */
@@ -230,7 +278,28 @@ export class FrameReader {
       return this.#break(1007, "text that is not UTF-8");
     }
     const isPlain = (seen & NOT_PLAIN) === 0;
+    if (this.#scan) return this.#largeText(memory, start, end, isPlain, this.#scan);
     if (!this.#isBatching) return this.#events.text(memory, start, end, isPlain);
+    this.#beginBatch(memory, start, end, isPlain);
+  }
+
+  /** A text message that was scanned; in a batch, only one that is alone has an outline. */
+  #largeText(
+    memory: Uint8Array,
+    start: number,
+    end: number,
+    isPlain: boolean,
+    scan: MembersScan,
+  ): void {
+    this.#scan = undefined;
+    if (this.#isBatching && memory.subarray(start, end).includes(NEWLINE)) {
+      return this.#beginBatch(memory, start, end, isPlain);
+    }
+    const outline = end - start < LARGE_BYTES ? undefined : { members: scan.members(start) };
+    this.#events.text(memory, start, end, isPlain, outline);
+  }
+
+  #beginBatch(memory: Uint8Array, start: number, end: number, isPlain: boolean): void {
     this.#batchMemory = memory;
     this.#batch = memory.subarray(start, end);
     this.#batchStart = start;
@@ -268,6 +337,7 @@ export class FrameReader {
     }
     if (first === (0x80 | OPCODE.binary)) return this.#events.binary(payload);
     if (opcode !== OPCODE.more) this.#opcode = opcode;
+    this.#scanFrame(first, payload.byteOffset, payload.byteOffset + payload.length);
     this.#keep(payload, seen);
     if (first >= 0x80) this.#finishMessage();
     else if (!this.#isValidSoFar(payload)) this.#break(1007, "text that is not UTF-8");
@@ -276,6 +346,8 @@ export class FrameReader {
   /** Checks UTF-8 per fragment, so that a bad one is refused before megabytes follow it. */
   #isValidSoFar(payload: Uint8Array): boolean {
     if (this.#opcode !== OPCODE.text || (this.#seen & BEYOND_ASCII) === 0) return true;
+    // Decoding much at once would take long; the whole message is checked at its end.
+    if (this.#messageBytes >= LARGE_BYTES) return true;
     this.#soFar ??= new TextDecoder("utf-8", { fatal: true });
     try {
       this.#soFar.decode(payload, { stream: true });
@@ -425,6 +497,12 @@ function memoryOf(size: number): Masked & { readonly bytes: Uint8Array<ArrayBuff
 function headerBytes(second: number): number {
   const short = second & 127;
   return short < 126 ? 6 : short === 126 ? 8 : 14;
+}
+
+/** The mask, which stands in front of the payload. */
+function maskBefore(bytes: Uint8Array, payload: number): number {
+  return bytes[payload - 4]! | bytes[payload - 3]! << 8 | bytes[payload - 2]! << 16 |
+    bytes[payload - 1]! << 24;
 }
 
 function payloadBytes(bytes: Uint8Array, start: number, short: number): number {

@@ -9,8 +9,10 @@ import {
   truncateReason,
   unmask,
 } from "./frames.ts";
-import { READ_BYTES_MAX } from "../ports/connection.ts";
+import type { Pace } from "./tick_budget.ts";
+import { LARGE_BYTES, type Outline, READ_BYTES_MAX } from "../ports/connection.ts";
 import { textOf } from "../core/wire/bytes.ts";
+import { membersOf } from "../core/wire/members.ts";
 
 type Event = string | Uint8Array | { ping: Uint8Array } | { code: number; reason: string };
 
@@ -213,15 +215,22 @@ Deno.test("nothing is reported after stop(), also not when it comes from within 
 
 const ignore: FrameEvents = { text() {}, binary() {}, ping() {}, closeFrame() {}, violation() {} };
 
-function setup(maxMessageBytes = 64 * 1024 * 1024): { reader: FrameReader; events: Event[] } {
+function setup(
+  maxMessageBytes = 64 * 1024 * 1024,
+  pace?: Pace,
+): { reader: FrameReader; events: Event[] } {
   const events: Event[] = [];
-  const reader = new FrameReader({
-    text: (memory, start, end) => void events.push(textOf(memory, start, end)),
-    binary: (bytes) => void events.push(bytes.slice()),
-    ping: (payload) => void events.push({ ping: payload.slice() }),
-    closeFrame: (code, reason) => void events.push({ code, reason }),
-    violation: (code, reason) => void events.push({ code, reason }),
-  }, maxMessageBytes);
+  const reader = new FrameReader(
+    {
+      text: (memory, start, end) => void events.push(textOf(memory, start, end)),
+      binary: (bytes) => void events.push(bytes.slice()),
+      ping: (payload) => void events.push({ ping: payload.slice() }),
+      closeFrame: (code, reason) => void events.push({ code, reason }),
+      violation: (code, reason) => void events.push({ code, reason }),
+    },
+    maxMessageBytes,
+    pace ? { pace } : {},
+  );
   return { reader, events };
 }
 
@@ -468,4 +477,124 @@ Deno.test("a reader that stops frees its large buffers at once, not when garbage
   reader.stop();
   await Promise.resolve();
   assert.equal((room.buffer as ArrayBuffer).detached, true);
+});
+
+/** A JSON object of at least so many bytes. */
+function largeJson(bytes: number, unit = '{"ü":[1]},'): string {
+  return `{"type":"t","data":[${unit.repeat(bytes / utf8(unit).length)}1]}`;
+}
+
+/** Text messages with the members that their outlines have. */
+interface Scanned {
+  readonly text: string;
+  readonly outline: Outline | undefined;
+  readonly expected: ReturnType<typeof membersOf>;
+}
+
+/** The text messages of a stream that comes in reads of at most `readBytes`. */
+function scanned(stream: Uint8Array, readBytes: number, isBatching = false): Scanned[] {
+  const found: Scanned[] = [];
+  const fail = (): void => assert.fail("only text is sent");
+  const reader = new FrameReader(
+    {
+      text(memory, start, end, _isPlain, outline) {
+        const expected = membersOf(memory, start, end);
+        found.push({ text: textOf(memory, start, end), outline, expected });
+      },
+      binary: fail,
+      ping() {},
+      closeFrame: fail,
+      violation: fail,
+    },
+    64 * 1024 * 1024,
+    { isBatching },
+  );
+  for (let at = 0; at < stream.length;) {
+    const room = reader.room().subarray(0, readBytes);
+    const part = stream.subarray(at, at + room.length);
+    room.set(part);
+    reader.added(part.length);
+    while (reader.read());
+    at += part.length;
+  }
+  return found;
+}
+
+for (const readBytes of [65_537, 1_000_003, Infinity]) {
+  Deno.test(`a large text has an outline, read ${readBytes} bytes at a time`, () => {
+    const text = largeJson(LARGE_BYTES);
+    const small = '{"type":"ping"}';
+    const stream = joined([text, small, text].map((one) => frame(OPCODE.text, utf8(one))));
+
+    const found = scanned(stream, readBytes);
+
+    assert.deepEqual(found.map(({ text }) => text), [text, small, text]);
+    assert.deepEqual(found.map(({ outline }) => outline === undefined), [false, true, false]);
+    for (const { outline, expected } of [found[0]!, found[2]!]) {
+      assert.ok(expected);
+      assert.deepEqual(outline!.members, expected);
+    }
+  });
+
+  Deno.test(`a large text in fragments has one, too, read ${readBytes} bytes at a time`, () => {
+    const bytes = utf8(largeJson(2 * LARGE_BYTES));
+    for (const cuts of [[3, 1_000_001], [LARGE_BYTES + 7], [2, LARGE_BYTES + 9]]) {
+      const ends = [...cuts, bytes.length];
+      const frames = ends.flatMap((end, i) => [
+        frame(i === 0 ? OPCODE.text : OPCODE.more, bytes.subarray(ends[i - 1] ?? 0, end), {
+          fin: i === ends.length - 1,
+        }),
+        ...i === ends.length - 1 ? [] : [frame(OPCODE.ping, utf8("between"))],
+      ]);
+
+      const [message, ...others] = scanned(joined(frames), readBytes);
+
+      assert.equal(others.length, 0);
+      assert.equal(message!.text, textOf(bytes, 0, bytes.length));
+      assert.ok(message!.expected);
+      assert.deepEqual(message!.outline?.members, message!.expected);
+    }
+  });
+}
+
+Deno.test("a large text that is no object has an outline without members", () => {
+  const [message] = scanned(frame(OPCODE.text, utf8("x".repeat(LARGE_BYTES))), 1_000_000);
+
+  assert.deepEqual(message!.outline, { members: undefined });
+});
+
+Deno.test("a large batch has an outline only if it is one message", () => {
+  const text = largeJson(LARGE_BYTES);
+  const batch = (content: string): Scanned[] =>
+    scanned(frame(OPCODE.text, utf8(content)), 1_000_000, true);
+
+  assert.deepEqual(batch(text)[0]!.outline!.members, batch(text)[0]!.expected);
+  const two = batch(`${text}\n${text}`);
+  assert.deepEqual(two.map(({ text }) => text), [text, text]);
+  assert.deepEqual(two.map(({ outline }) => outline), [undefined, undefined]);
+});
+
+Deno.test("a large message is read in parts, and each part counts", () => {
+  const spent: number[] = [];
+  let received = 0;
+  const pace = { credit: 0, isSpent: () => spent.push(received) > 0 };
+  const { events, reader } = setup(64 * 1024 * 1024, pace);
+  const bytes = frame(OPCODE.binary, new Uint8Array(LARGE_BYTES));
+
+  for (; received < bytes.length;) {
+    const room = reader.room();
+    assert.ok(room.length <= 1024 * 1024, `a read of ${room.length} bytes`);
+    const part = bytes.subarray(received, received + room.length);
+    room.set(part);
+    reader.added(part.length);
+    received += part.length;
+    // Others have their turn; then it waits for more.
+    if (received > 20 && received < bytes.length) assert.ok(reader.read());
+    assert.equal(reader.read(), received === bytes.length);
+    // What came is unmasked, but for less than the length of the mask.
+    const zeros = room.subarray(received === part.length ? 14 : 0, part.length - 3);
+    assert.ok(zeros.every((byte) => byte === 0));
+  }
+
+  assert.equal(events.length, 1);
 });

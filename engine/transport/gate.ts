@@ -10,7 +10,14 @@
 import { makeTokenCheck, NO_TOKEN } from "../auth/token.ts";
 import { readTelemetry, TELEMETRY_BYTES_PER_SECOND, TelemetryBudget } from "../core/guards.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Accept, ConnectionEvents, Gate, Refusal, Upgrade } from "../ports/connection.ts";
+import type {
+  Accept,
+  ConnectionEvents,
+  Gate,
+  Outline,
+  Refusal,
+  Upgrade,
+} from "../ports/connection.ts";
 import type { Log } from "../ports/log.ts";
 import type { TelemetryListener } from "../ports/telemetry.ts";
 
@@ -126,9 +133,15 @@ class CountedConnection implements ConnectionEvents {
     this.#events.text(text);
   }
 
-  textBytes(memory: Uint8Array, start: number, end: number, isPlain: boolean): void {
+  textBytes(
+    memory: Uint8Array,
+    start: number,
+    end: number,
+    isPlain: boolean,
+    outline?: Outline,
+  ): void {
     if (this.#isQuiet) this.#notQuiet();
-    this.#events.textBytes(memory, start, end, isPlain);
+    this.#events.textBytes(memory, start, end, isPlain, outline);
   }
 
   binary(bytes: Uint8Array): void {

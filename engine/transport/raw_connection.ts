@@ -14,6 +14,7 @@ import {
   type Connection,
   type ConnectionEvents,
   DRAINED_BYTES,
+  type Outline,
   SEND_AHEAD_BYTES,
   STALLED_MS,
 } from "../ports/connection.ts";
@@ -230,8 +231,14 @@ export class RawConnection implements Connection, FrameEvents, Work {
   }
 
   /** Called by the reader, as are the next four. */
-  text(memory: Uint8Array, start: number, end: number, isPlain: boolean): void {
-    if (this.#state === "open") this.#events!.textBytes(memory, start, end, isPlain);
+  text(
+    memory: Uint8Array,
+    start: number,
+    end: number,
+    isPlain: boolean,
+    outline?: Outline,
+  ): void {
+    if (this.#state === "open") this.#events!.textBytes(memory, start, end, isPlain, outline);
   }
 
   binary(bytes: Uint8Array): void {

@@ -14,6 +14,7 @@
  * @module
  */
 import { TIMEOUT_MS_MAX } from "../../../sdk/typescript/wire/limits.ts";
+import type { Member, Outline } from "../../ports/connection.ts";
 import { bytesOf, Literal, matchesAt, NO_BYTES, plainWordsAt, viewOf } from "./bytes.ts";
 import {
   BAGGAGE_KEY,
@@ -103,12 +104,23 @@ export class Envelope implements CallRemainder, CallerId, ResultRemainder {
   traceEnd = 0;
   dataStart = -1;
   end = 0;
+  /** The payload as a member of the frame, if the frame has an outline. */
+  payload: Member | undefined;
+  #outline: Outline | undefined;
 
   /**
    * Reads the frame in `memory` from `start` to `end`; `false` when the codec has to parse it.
-   * `isPlain`: the frame contains no backslash.
+   * `isPlain`: the frame contains no backslash. `outline`: what is known of a large frame.
    */
-  read(memory: Uint8Array, start: number, end: number, isPlain: boolean): boolean {
+  read(
+    memory: Uint8Array,
+    start: number,
+    end: number,
+    isPlain: boolean,
+    outline?: Outline,
+  ): boolean {
+    this.#outline = outline;
+    this.payload = undefined;
     if (memory !== this.memory) {
       this.memory = memory;
       this.view = viewOf(memory);
@@ -176,9 +188,18 @@ export class Envelope implements CallRemainder, CallerId, ResultRemainder {
     }
     if (!key.matchesAt(view, at, end)) return false;
     this.dataStart = at + key.length;
+    if (this.#outline) return this.#endsWithPayload(this.#outline);
     const mayHaveTrailingKey = reserved.occursIn(memory, this.dataStart, end) ||
       (!isPlain && hasEscapedLetter(memory, this.dataStart, end));
     return !mayHaveTrailingKey || isWholeValue(memory, this.dataStart, end - 1);
+  }
+
+  /** Whether the payload is the last member of the frame. */
+  #endsWithPayload({ members }: Outline): boolean {
+    const last = members?.at(-1);
+    if (last?.keyEnd !== this.dataStart - 1) return false;
+    this.payload = last;
+    return last.end === this.end - 1;
   }
 }
 

@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { bytesOf, textOf, viewOf } from "./bytes.ts";
 import { Envelope } from "./envelope.ts";
 import { CALL_PREFIX, callHashOf, RESULT_PREFIX } from "./frame_parts.ts";
+import { membersOf } from "./members.ts";
 
 const CALL = `${CALL_PREFIX}i1","function_id":"math::add"`;
 const RESULT = `${RESULT_PREFIX}i1","function_id":"math::add"`;
@@ -312,4 +313,61 @@ Deno.test("the fields of an envelope are replaced by the next frame", () => {
       }
     }
   }
+});
+
+/** Reads a frame with its outline. */
+function readLarge(frame: string): Envelope | undefined {
+  const memory = bytesOf(`12345${frame}6`);
+  const [start, end] = [5, memory.length - 1];
+  const envelope = new Envelope();
+  const outline = { members: membersOf(memory, start, end) };
+  return envelope.read(memory, start, end, isPlain(frame), outline) ? envelope : undefined;
+}
+
+Deno.test("a frame with an outline is read as one without, and its payload is known", () => {
+  for (
+    const frame of [
+      `${CALL},"data":{"action":[1]}}`,
+      `${CALL},"timeout_ms":5,"data": [[ ]] }`,
+      `${CALL}}`,
+      `${RESULT},"result":"\\u0061ction"}`,
+      `${RESULT}}`,
+    ]
+  ) {
+    const [small, large] = [read(frame)!, readLarge(frame)!];
+
+    assert.deepEqual(fieldsOf(large), fieldsOf(small), frame);
+    assert.equal(large.payload === undefined, large.dataStart < 0);
+    assert.equal(small.payload, undefined);
+  }
+  const { payload } = readLarge(`${CALL},"data":[{"a":[]}]}`)!;
+  assert.deepEqual([payload!.depth, payload!.parts], [3, 4]);
+});
+
+Deno.test("a frame is parsed whose outline has anything behind the payload, or no object", () => {
+  for (
+    const frame of [
+      `${CALL},"data":1,"action":{"type":"void"}}`,
+      `${CALL},"data":1,"other":2}`,
+      `${CALL},"data":1,"data":2}`,
+      `${CALL},"data":]}`,
+      `${CALL},"data":1}}`,
+      `${RESULT},"result":1,"error":{}}`,
+      `${RESULT},"result":null}`,
+    ]
+  ) {
+    assert.equal(readLarge(frame), undefined, frame);
+  }
+});
+
+Deno.test("an envelope forgets the outline of the frame before", () => {
+  const memory = bytesOf(`${CALL},"data":[1]}`);
+  const envelope = new Envelope();
+  assert.ok(
+    envelope.read(memory, 0, memory.length, true, { members: membersOf(memory, 0, memory.length) }),
+  );
+  assert.ok(envelope.payload);
+
+  assert.ok(envelope.read(memory, 0, memory.length, true));
+  assert.equal(envelope.payload, undefined);
 });

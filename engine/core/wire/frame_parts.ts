@@ -13,6 +13,7 @@ import {
   type InvokeFunction,
   type Json,
 } from "../../../sdk/typescript/wire/protocol.ts";
+import type { Member } from "../../ports/connection.ts";
 import type { CallLayout } from "../../ports/call_observer.ts";
 import { bytesOf, hashOf, viewOf } from "./bytes.ts";
 import type { ByteRange, RawFields } from "./parsed_frame.ts";
@@ -63,6 +64,8 @@ export interface ResultRemainder {
   readonly dataStart: number;
   /** Offset behind the last brace. */
   readonly end: number;
+  /** What is known of the value, if the frame has an outline. */
+  readonly payload?: Member | undefined;
 }
 
 /** A caller's id of a call, as JSON text without its quotes. */

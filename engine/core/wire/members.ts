@@ -8,6 +8,7 @@
  *
  * @module
  */
+import type { Member } from "../../ports/connection.ts";
 import { JSON_DEPTH_MAX } from "../../../sdk/typescript/wire/json_depth.ts";
 
 /** Members of a frame that is not parsed as a whole. */
@@ -29,16 +30,154 @@ const BRACE_BIT = 0x20;
 /** A string that is longer is searched for its end with `indexOf`. */
 const SHORT_STRING_BYTES = 64;
 
-/** One member of an object: offsets of its key, quotes included, and of its value. */
-export interface Member {
-  readonly keyStart: number;
-  readonly keyEnd: number;
-  readonly start: number;
-  readonly end: number;
-  /** With it, the object is nested more deeply than {@linkcode JSON_DEPTH_MAX}. */
-  readonly isTooDeep: boolean;
-  /** Objects, arrays and members in the value. */
-  readonly parts: number;
+/** What the next byte of a message belongs to. */
+type Place =
+  | "start"
+  /** Behind the opening brace; a key, or the end of an empty object. */
+  | "first key"
+  | "key"
+  | "in key"
+  | "colon"
+  | "value"
+  | "in value"
+  /** Behind the closing brace: white space only. */
+  | "end"
+  /** It is no object, or one with too many members. */
+  | "failed";
+
+/** The member that is being read; offsets from the start of the message. */
+interface OpenMember {
+  keyStart: number;
+  keyEnd: number;
+  start: number;
+  depth: number;
+  deepest: number;
+  parts: number;
+}
+
+/** Finds the members of an object whose bytes come in parts. */
+export class MembersScan {
+  #place: Place = "start";
+  /** Bytes that were read. */
+  #done = 0;
+  /** Within a string of the value; the next byte is escaped. */
+  #isInString = false;
+  #isEscaped = false;
+  #open: OpenMember = { keyStart: 0, keyEnd: 0, start: 0, depth: 0, deepest: 0, parts: 0 };
+  /** Offsets are from the start of the message. */
+  readonly #members: Member[] = [];
+
+  /**
+   * Goes on to offset `end` of `memory`, where the message begins at `start`: the bytes that were
+   * read before are not read again and may have moved with the message, or be gone.
+   */
+  advance(memory: Uint8Array, start: number, end: number): void {
+    let at = start + this.#done;
+    while (at < end) {
+      if (this.#place === "in value") at = this.#readValue(memory, start, at, end);
+      else if (this.#place === "in key") at = this.#readKey(memory, start, at, end);
+      else if (this.#place === "failed") break;
+      else if (this.#readByte(memory[at]!, at - start)) at++;
+    }
+    this.#done = end - start;
+  }
+
+  /** The members of the message, which is complete and begins at `start`; see membersOf(). */
+  members(start: number): Member[] | undefined {
+    if (this.#place !== "end") return undefined;
+    if (start === 0) return this.#members;
+    return this.#members.map((one) => ({
+      ...one,
+      keyStart: one.keyStart + start,
+      keyEnd: one.keyEnd + start,
+      start: one.start + start,
+      end: one.end + start,
+    }));
+  }
+
+  /** Reads a byte between keys and values; `false` when it belongs to the value. */
+  #readByte(code: number, offset: number): boolean {
+    if (isSpace(code)) return true;
+    switch (this.#place) {
+      case "start":
+        this.#place = code === OPEN_BRACE ? "first key" : "failed";
+        return true;
+      case "first key":
+      case "key":
+        if (code === CLOSE_BRACE && this.#place === "first key") this.#place = "end";
+        else if (code !== QUOTE || this.#members.length >= MEMBERS_MAX) this.#place = "failed";
+        else {
+          this.#place = "in key";
+          this.#open = { keyStart: offset, keyEnd: 0, start: 0, depth: 0, deepest: 0, parts: 0 };
+        }
+        return true;
+      case "colon":
+        this.#place = code === COLON ? "value" : "failed";
+        return true;
+      case "value":
+        this.#open.start = offset;
+        this.#place = code === COMMA || (code | BRACE_BIT) === CLOSE_BRACE ? "failed" : "in value";
+        return false;
+      default:
+        this.#place = "failed"; // Something follows the object.
+        return true;
+    }
+  }
+
+  #readKey(memory: Uint8Array, start: number, from: number, end: number): number {
+    const at = this.#stringEnd(memory, from, end);
+    if (at < end) {
+      this.#open.keyEnd = at + 1 - start;
+      this.#place = "colon";
+    }
+    return at + 1;
+  }
+
+  /** Reads the value up to its end, or to `end`; returns the offset from which to go on. */
+  #readValue(memory: Uint8Array, start: number, from: number, end: number): number {
+    let at = from;
+    if (this.#isInString) {
+      at = this.#stringEnd(memory, at, end);
+      if (at === end) return end;
+      this.#isInString = false;
+      at++;
+    }
+    let { depth, deepest, parts } = this.#open;
+    for (; at < end; at++) {
+      const code = memory[at]!;
+      if (code === QUOTE) {
+        at = this.#stringEnd(memory, at + 1, end);
+        this.#isInString = at === end;
+        continue;
+      }
+      if (code === COMMA && depth === 0) break;
+      if (code === COLON) parts++;
+      const bracket = code | BRACE_BIT;
+      if (bracket === OPEN_BRACE) {
+        parts++;
+        if (++depth > deepest) deepest = depth;
+      } else if (bracket === CLOSE_BRACE && depth-- === 0) break;
+    }
+    Object.assign(this.#open, { depth, deepest, parts });
+    if (at >= end) return end;
+    this.#endMember(memory[at]!, at - start);
+    return at + 1;
+  }
+
+  /** Ends the member before a comma or a closing bracket. */
+  #endMember(code: number, end: number): void {
+    const { keyStart, keyEnd, start, deepest: depth, parts } = this.#open;
+    this.#members.push({ keyStart, keyEnd, start, end, depth, parts });
+    this.#place = code === COMMA ? "key" : code === CLOSE_BRACE ? "end" : "failed";
+  }
+
+  /** Offset of the closing quote; `end` without one, and the string goes on with the next part. */
+  #stringEnd(memory: Uint8Array, from: number, end: number): number {
+    if (from >= end) return end;
+    const at = stringEnd(memory, this.#isEscaped ? from + 1 : from, end);
+    this.#isEscaped = at > end;
+    return Math.min(at, end);
+  }
 }
 
 /**
@@ -46,29 +185,9 @@ export interface Member {
  * with more than {@linkcode MEMBERS_MAX}.
  */
 export function membersOf(memory: Uint8Array, start: number, end: number): Member[] | undefined {
-  const members: Member[] = [];
-  let at = behindSpace(memory, start, end);
-  if (memory[at++] !== OPEN_BRACE || at >= end) return undefined;
-  at = behindSpace(memory, at, end);
-  if (memory[at] === CLOSE_BRACE) return isBlank(memory, at + 1, end) ? members : undefined;
-  while (members.length < MEMBERS_MAX) {
-    if (at >= end || memory[at] !== QUOTE) return undefined;
-    const keyStart = at;
-    const keyEnd = stringEnd(memory, at + 1, end) + 1;
-    at = behindSpace(memory, keyEnd, end);
-    if (at >= end || memory[at] !== COLON) return undefined;
-    const from = behindSpace(memory, at + 1, end);
-    const { end: to, depth, parts } = scanValue(memory, from, end);
-    if (to >= end || to === from) return undefined;
-    at = to;
-    const isTooDeep = depth >= JSON_DEPTH_MAX; // The object itself is one level.
-    members.push({ keyStart, keyEnd, start: from, end: to, isTooDeep, parts });
-    if (memory[at] !== COMMA) {
-      return memory[at] === CLOSE_BRACE && isBlank(memory, at + 1, end) ? members : undefined;
-    }
-    at = behindSpace(memory, at + 1, end);
-  }
-  return undefined;
+  const scan = new MembersScan();
+  scan.advance(memory, start, end);
+  return scan.members(start);
 }
 
 /** Why a JSON value is not parsed; `undefined` when it may be. */
@@ -96,6 +215,12 @@ export function parsingProblem(
   return parts > JSON_PARTS_MAX ? TOO_MANY_PARTS : undefined;
 }
 
+/** Why a JSON value with this depth and so many parts is not parsed. */
+export function valueProblem(depth: number, parts: number): string | undefined {
+  if (depth > JSON_DEPTH_MAX) return TOO_DEEP;
+  return parts > JSON_PARTS_MAX ? TOO_MANY_PARTS : undefined;
+}
+
 /** Number of objects, arrays and members of JSON. */
 export function partsIn(memory: Uint8Array, start: number, end: number): number {
   let parts = 0;
@@ -113,61 +238,26 @@ export const TOO_DEEP = `is nested more deeply than ${JSON_DEPTH_MAX} levels`;
 export const TOO_MANY_PARTS = `has more than ${JSON_PARTS_MAX} objects, arrays and members`;
 
 /**
- * Offset of the comma or bracket behind the value that starts at `start`, `end` without one; and
- * the depth and the parts of the value.
+ * Offset of the closing quote; `end` when there is none, and one more when the last byte escapes
+ * the next.
  */
-function scanValue(
-  memory: Uint8Array,
-  start: number,
-  end: number,
-): { end: number; depth: number; parts: number } {
-  let depth = 0;
-  let deepest = 0;
-  let parts = 0;
-  for (let at = start; at < end; at++) {
-    const code = memory[at]!;
-    if (code === QUOTE) {
-      at = stringEnd(memory, at + 1, end);
-      continue;
-    }
-    if (code === COMMA && depth === 0) return { end: at, depth: deepest, parts };
-    if (code === COLON) parts++;
-    const bracket = code | BRACE_BIT;
-    if (bracket === OPEN_BRACE) {
-      parts++;
-      if (++depth > deepest) deepest = depth;
-    } else if (bracket === CLOSE_BRACE && depth-- === 0) return { end: at, depth: deepest, parts };
-  }
-  return { end, depth: deepest, parts };
-}
-
-/** Offset of the closing quote; `end` when there is none. */
 function stringEnd(memory: Uint8Array, start: number, end: number): number {
-  let at = start;
-  for (;;) {
+  for (let at = start;;) {
     const near = Math.min(end, at + SHORT_STRING_BYTES);
     for (; at < near; at++) {
       if (memory[at] === QUOTE) return at;
       if (memory[at] === BACKSLASH) at++;
     }
-    if (at >= end) return end;
-    const quote = memory.indexOf(QUOTE, at);
-    if (quote < 0 || quote >= end) return end;
+    if (at >= end) return at;
+    const found = memory.subarray(at, end).indexOf(QUOTE);
+    const quote = found < 0 ? end : at + found;
     let before = quote;
     while (before > at && memory[before - 1] === BACKSLASH) before--;
-    if ((quote - before) % 2 === 0) return quote;
+    const isEscaped = (quote - before) % 2 === 1;
+    if (quote === end) return isEscaped ? end + 1 : end;
+    if (!isEscaped) return quote;
     at = quote + 1;
   }
-}
-
-function behindSpace(memory: Uint8Array, start: number, end: number): number {
-  let at = start;
-  while (at < end && isSpace(memory[at]!)) at++;
-  return at;
-}
-
-function isBlank(memory: Uint8Array, start: number, end: number): boolean {
-  return behindSpace(memory, start, end) === end;
 }
 
 function isSpace(code: number): boolean {

@@ -7,7 +7,14 @@ import assert from "node:assert/strict";
 import { JSON_DEPTH_MAX } from "../../../sdk/typescript/wire/json_depth.ts";
 import { Random } from "../../../tests/fakes/random.ts";
 import { bytesOf, textOf } from "./bytes.ts";
-import { JSON_PARTS_MAX, MEMBERS_MAX, membersOf, parsingProblem } from "./members.ts";
+import {
+  JSON_PARTS_MAX,
+  MEMBERS_MAX,
+  membersOf,
+  MembersScan,
+  parsingProblem,
+  valueProblem,
+} from "./members.ts";
 
 /** The members of a text, as JSON texts; found between other bytes. */
 function members(text: string): [string, string][] | undefined {
@@ -79,13 +86,66 @@ Deno.test("membersOf() has a bound of members", () => {
   assert.equal(members(object(MEMBERS_MAX + 1)), undefined);
 });
 
-Deno.test("membersOf() tells which member makes the object too deep", () => {
+Deno.test("membersOf() tells how deep each value is", () => {
   const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
   const memory = bytesOf(`{"a":${nested(JSON_DEPTH_MAX - 1)},"b":${nested(JSON_DEPTH_MAX)}}`);
 
   const found = membersOf(memory, 0, memory.length)!;
 
-  assert.deepEqual(found.map(({ isTooDeep }) => isTooDeep), [false, true]);
+  assert.deepEqual(found.map(({ depth }) => depth), [JSON_DEPTH_MAX - 1, JSON_DEPTH_MAX]);
+});
+
+Deno.test("a scan finds in parts, wherever they lie, what it finds at once", () => {
+  const random = new Random(11);
+  const pieces = ['"', '"', "\\", "[", "]", "{", "}", ",", ":", " ", "xy", "é", '\\"', '"a":'];
+  const end = { text: "" };
+  for (let i = 0; i < 20_000; i++) {
+    end.text = Array.from({ length: random.below(60) }, () => random.pick(pieces)).join("");
+    const whole = random.below(4) === 0
+      ? end.text
+      : `{"k":"${"z".repeat(random.below(150))}${end.text}}`;
+    const bytes = bytesOf(whole);
+    const expected = membersOf(bytes, 0, bytes.length);
+
+    const scan = new MembersScan();
+    let start = 0;
+    for (let at = 0; at < bytes.length;) {
+      const to = Math.min(bytes.length, at + 1 + random.below(random.pick([2, 40, 100])));
+      // What was read before may be gone.
+      start = random.below(8);
+      const memory = new Uint8Array(start + to + random.below(5)).fill(0x22);
+      memory.set(bytes.subarray(at, to), start + at);
+      scan.advance(memory, start, start + to);
+      at = to;
+    }
+
+    const moved = expected?.map((one) => ({
+      ...one,
+      keyStart: one.keyStart + start,
+      keyEnd: one.keyEnd + start,
+      start: one.start + start,
+      end: one.end + start,
+    }));
+    assert.deepEqual(scan.members(start), moved, whole);
+  }
+});
+
+Deno.test("valueProblem() and parsingProblem() agree on what a scan counted", () => {
+  const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
+  const many = (count: number): string => `[${"[],".repeat(count - 1)}1]`;
+  for (
+    const text of [
+      nested(JSON_DEPTH_MAX),
+      nested(JSON_DEPTH_MAX + 1),
+      many(JSON_PARTS_MAX),
+      many(JSON_PARTS_MAX + 1),
+    ]
+  ) {
+    const memory = bytesOf(`{"a":${text}}`);
+    const [{ depth, parts } = { depth: 0, parts: 0 }] = membersOf(memory, 0, memory.length)!;
+
+    assert.equal(valueProblem(depth, parts), problem(text));
+  }
 });
 
 function problem(text: string): string | undefined {

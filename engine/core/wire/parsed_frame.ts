@@ -10,11 +10,12 @@
  */
 import { parseMessage, readWorkerMessage } from "../../../sdk/typescript/wire/codec.ts";
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
-import { isTooDeepBytes } from "../../../sdk/typescript/wire/json_depth.ts";
+import { isTooDeepBytes, JSON_DEPTH_MAX } from "../../../sdk/typescript/wire/json_depth.ts";
 import type { Json, JsonObject, WorkerMessage } from "../../../sdk/typescript/wire/protocol.ts";
+import type { Member, Outline } from "../../ports/connection.ts";
 import { textOf } from "./bytes.ts";
 import { fieldText } from "./json_scan.ts";
-import { JSON_PARTS_MAX, type Member, membersOf, TOO_DEEP, TOO_MANY_PARTS } from "./members.ts";
+import { JSON_PARTS_MAX, membersOf, TOO_DEEP, TOO_MANY_PARTS } from "./members.ts";
 
 /** Largest frame of a message that is neither call, result nor progress. */
 export const PARSED_BYTES_MAX = 256 * 1024;
@@ -102,13 +103,17 @@ export interface UnreadableFrame {
   readonly why: "malformed" | "depth" | "size";
 }
 
-/** Parses the frame in `memory` from `start` to `end`. */
+/** Parses the frame in `memory` from `start` to `end`; `outline` is what is known of it. */
 export function parseFrame(
   memory: Uint8Array,
   start: number,
   end: number,
+  outline?: Outline,
 ): ParsedFrame | UnreadableFrame {
-  if (end - start > PARSED_BYTES_MAX) return parseLarge(memory, start, end);
+  if (end - start > PARSED_BYTES_MAX) {
+    const { members } = outline ?? { members: membersOf(memory, start, end) };
+    return parseLarge(memory, start, end, members);
+  }
   if (isTooDeepBytes(memory, start, end)) {
     return tooDeep(memory, membersOf(memory, start, end) ?? []);
   }
@@ -137,14 +142,19 @@ export function parsePayload({ memory, start, end, parts }: RawPayload, what: st
   }
 }
 
-function parseLarge(memory: Uint8Array, start: number, end: number): ParsedFrame | UnreadableFrame {
-  const members = membersOf(memory, start, end);
+function parseLarge(
+  memory: Uint8Array,
+  start: number,
+  end: number,
+  members: readonly Member[] | undefined,
+): ParsedFrame | UnreadableFrame {
   if (!members) {
     const error = new EngineError("bad_message", "message: expected a JSON object");
     const beginning = textOf(memory, start, Math.min(end, start + BROKEN_START_BYTES));
     return malformed(error, readBroken(beginning));
   }
-  if (members.some(({ isTooDeep }) => isTooDeep)) return tooDeep(memory, members);
+  // The object itself is one level.
+  if (members.some(({ depth }) => depth >= JSON_DEPTH_MAX)) return tooDeep(memory, members);
   const names = namesIn(memory, members);
   const type = typeof names.type === "string" ? names.type : "";
   const key = Object.hasOwn(PAYLOADS, type) ? PAYLOADS[type]! : undefined;

@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { JSON_DEPTH_MAX } from "../../../sdk/typescript/wire/json_depth.ts";
 import { bytesOf, textOf } from "./bytes.ts";
+import { membersOf } from "./members.ts";
 import {
   FIELDS_BYTES_MAX,
   PARSED_BYTES_MAX,
@@ -141,4 +142,18 @@ Deno.test("parsePayload() reports text that is not JSON as the caller's mistake"
     code: "invalid_payload",
     message: /^Payload of f: expected JSON: /,
   });
+});
+
+Deno.test("parseFrame() takes what is known of a large frame instead of reading it again", () => {
+  const memory = bytesOf(`{"data":"${LONG}",${CALL}}`);
+  const members = membersOf(memory, 0, memory.length)!;
+  // As if the payload were deep: nothing but the outline says so.
+  const deep = members.map((one) => ({ ...one, depth: JSON_DEPTH_MAX }));
+
+  assert.ok(parseFrame(memory, 0, memory.length, { members }) instanceof ParsedFrame);
+  const refused = parseFrame(memory, 0, memory.length, { members: deep }) as UnreadableFrame;
+  assert.equal(refused.why, "depth");
+  assert.equal(refused.fields.invocation_id, "i");
+  const none = parseFrame(memory, 0, memory.length, { members: undefined }) as UnreadableFrame;
+  assert.equal(none.error.message, "message: expected a JSON object");
 });
