@@ -12,6 +12,7 @@ import { isLoopback } from "../sdk/typescript/wire/loopback.ts";
 import { builtinWorkers } from "../workers/mod.ts";
 import { type ControlKey, openControlKey } from "./auth/control_key.ts";
 import { Builtins } from "./builtins.ts";
+import { ChannelTable } from "./channels/channel_table.ts";
 import { findConfig, parseConfig } from "./config/config.ts";
 import { FIXED_SETTINGS, withOption, withRunning } from "./config/values.ts";
 import { type ConfigWatch, watchConfig } from "./config/watch.ts";
@@ -119,6 +120,7 @@ class AssembledEngine implements Engine {
   readonly #memory: MemoryBudget;
   readonly #recorder: CallRecorder;
   readonly #router: Router;
+  readonly #channels: ChannelTable;
   readonly #pages: Pages;
   readonly #config: Config;
   readonly #finished = Promise.withResolvers<void>();
@@ -170,6 +172,7 @@ class AssembledEngine implements Engine {
       telemetry: (frame) => this.#telemetry.publish(frame),
       memory: this.#memory,
     });
+    this.#channels = new ChannelTable({ clock: systemClock, memory: this.#memory });
     this.#pages = new Pages({
       clock: systemClock,
       log: this.#log,
@@ -259,6 +262,7 @@ class AssembledEngine implements Engine {
   }
 
   async #closeListeners(): Promise<void> {
+    this.#channels.close();
     await Promise.all([this.#listener?.close(), this.#loopback?.close()]);
     this.#listener = this.#loopback = undefined;
   }
@@ -317,6 +321,7 @@ class AssembledEngine implements Engine {
         },
         store,
         memory: this.#memory,
+        channels: this.#channels,
         directory,
         get supervision() {
           return project();
@@ -386,6 +391,7 @@ class AssembledEngine implements Engine {
       clock: systemClock,
       log: this.#log,
       router: this.#router,
+      channels: this.#channels,
       telemetry: (frame: TelemetryFrame) => this.#telemetry.publish(frame),
       pages: this.#pages,
       memory: this.#memory,

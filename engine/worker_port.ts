@@ -19,6 +19,7 @@ import {
 } from "./ports/connection.ts";
 import { LAUNCH_ID_HEADER } from "../sdk/typescript/wire/protocol.ts";
 import { CONTROL_HEADER, type ControlKey } from "./auth/control_key.ts";
+import type { ChannelTable } from "./channels/channel_table.ts";
 import type { Router } from "./core/router.ts";
 import { makeGate, TelemetryConnection } from "./transport/gate.ts";
 import { type Certificate, readCertificate, validityOf } from "./transport/certificate.ts";
@@ -42,6 +43,8 @@ export interface WorkerPortOptions {
   readonly log: Log;
   /** Takes the connections of workers. */
   readonly router: Router;
+  /** Takes the connections of ends of channels. */
+  readonly channels: Pick<ChannelTable, "claim">;
   /** Takes frames of telemetry. */
   readonly telemetry: TelemetryListener;
   readonly pages: Pages;
@@ -88,7 +91,7 @@ function open(
   address: Pick<Listener, "hostname" | "port">,
   answerPage?: AnswerPage,
 ): Listener {
-  const { settings, clock, log, router, telemetry } = options;
+  const { settings, clock, log, router, telemetry, channels } = options;
   const { sockets = CONNECTIONS_MAX } = options;
   const isOperator = (headers: Headers): boolean => {
     return options.key()?.matches(headers.get(CONTROL_HEADER)) ?? false;
@@ -109,6 +112,7 @@ function open(
     closedReason: () => options.isStopping?.() ? "The engine is stopping" : undefined,
     accept,
     acceptTelemetry,
+    claimChannel: (upgrade) => channels.claim(upgrade),
   });
   return listen({
     ...address,

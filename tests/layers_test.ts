@@ -17,7 +17,7 @@ interface Layer {
 
 /** Folders that touch the world behind an interface of `engine/ports`. */
 const ADAPTERS =
-  /^engine\/(config|install|platform|process|store|supervisor|telemetry|transport|vm|watch)\//;
+  /^engine\/(channels|config|install|platform|process|store|supervisor|telemetry|transport|vm|watch)\//;
 
 /** The first that matches a path is its layer. */
 const LAYERS: readonly Layer[] = [

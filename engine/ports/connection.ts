@@ -19,6 +19,12 @@ export const CONNECTIONS_MAX = 20_000;
 export const SEND_AHEAD_BYTES = 1024 * 1024;
 /** A queue that was above {@linkcode SEND_AHEAD_BYTES} counts as drained at this size. */
 export const DRAINED_BYTES = 256 * 1024;
+/** As {@linkcode SEND_AHEAD_BYTES}, of a connection that carries a stream. */
+export const STREAM_AHEAD_BYTES = 256 * 1024;
+/** As {@linkcode DRAINED_BYTES}, of a connection that carries a stream. */
+export const STREAM_DRAINED_BYTES = 64 * 1024;
+/** The reader of a stream may be busy for this long, in milliseconds, while bytes wait for it. */
+export const STREAM_STALLED_MS = 300_000;
 /**
  * A peer that reads nothing for this long is cut, in milliseconds, while more than
  * `maxQueuedBytes` are unsent, or over {@linkcode SEND_AHEAD_BYTES} while memory is tight.
@@ -59,6 +65,11 @@ export interface Connection {
    * not answer. Absent where the peer cannot freeze alone.
    */
   probe?(): void;
+  /**
+   * The connection carries a stream whose reader may be slow: `drained` has lower marks, a peer
+   * that is alive may read nothing for {@linkcode STREAM_STALLED_MS}, and closing waits for it.
+   */
+  asStream?(): void;
   /** Closes the connection; `closed` follows, whatever the peer does. */
   close(code: number, reason: string): void;
 }

@@ -1,12 +1,13 @@
 /**
  * Decides which upgrade of the worker port is accepted, and by whom: workers on `/`, telemetry on
- * `/otel`.
+ * `/otel`, ends of channels on `/ws/channels/<id>`.
  *
  * The gate sees the head of a request only. A page in a browser can open a WebSocket to any port of
  * this machine, so a local address proves nothing: an `Origin` has to be a known one.
  *
  * @module
  */
+import { CHANNEL_PATH } from "../../sdk/typescript/wire/channels.ts";
 import { makeTokenCheck, NO_TOKEN } from "../auth/token.ts";
 import { readTelemetry, TELEMETRY_BYTES_PER_SECOND, TelemetryBudget } from "../core/guards.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -31,6 +32,8 @@ export interface GateOptions {
   accept(upgrade: Upgrade): Accept;
   /** Accepts a telemetry connection. */
   acceptTelemetry(upgrade: Upgrade): Accept;
+  /** Accepts an end of a channel, whose key is its credential. Default: there are no channels. */
+  claimChannel?(upgrade: Upgrade): Refusal | Accept;
   /** Most connections that may be open at once. */
   readonly maxConnections: number;
   /** Whether the peer is an operator on this machine, for whom places are kept. Default: none. */
@@ -62,13 +65,24 @@ export function makeGate(options: GateOptions): Gate {
     counts.opened(address);
     return counted;
   };
+  // A stopping engine accepts them, too: the calls that it lets finish may need them.
+  const claimChannel = (upgrade: Upgrade): Refusal | Accept => {
+    const claimed = options.claimChannel?.(upgrade) ?? refuse(404, "Channel not found");
+    if (typeof claimed !== "function") return claimed;
+    if (counts.open >= forAll) return refuse(503, fullText(forAll));
+    return (connection) => {
+      const counted = new CountedConnection(claimed(connection), counts, undefined);
+      counts.open++;
+      return counted;
+    };
+  };
 
   return (upgrade) => {
     const origin = upgrade.headers.get("origin");
     if (origin !== null && !isLoopback(origin) && !origins.has(originOf(origin))) {
       return refuse(403, `Origin ${printable(origin)} is not among engine.allowed_origins`);
     }
-    if (upgrade.path.startsWith("/ws/channels/")) return refuse(404, "Channel not found");
+    if (upgrade.path.startsWith(CHANNEL_PATH)) return claimChannel(upgrade);
     if (upgrade.path !== "/" && upgrade.path !== "/otel") {
       return refuse(404, "There is nothing at this path; workers connect to /");
     }
@@ -77,18 +91,20 @@ export function makeGate(options: GateOptions): Gate {
     if (!options.isOperator?.(upgrade)) {
       const closed = options.closedReason?.();
       if (closed !== undefined) return refuse(503, closed);
-      if (counts.open >= forAll) {
-        return refuse(503, `The engine serves ${forAll} connections and accepts no more`);
-      }
+      if (counts.open >= forAll) return refuse(503, fullText(forAll));
       if (counts.quiet(address) >= quietMax) {
         return refuse(503, `${quietMax} connections of ${address} have not sent anything yet`);
       }
     } else if (counts.open >= maxConnections) {
-      return refuse(503, `The engine serves ${maxConnections} connections and accepts no more`);
+      return refuse(503, fullText(maxConnections));
     }
     const accept = path === "/otel" ? options.acceptTelemetry(upgrade) : options.accept(upgrade);
     return countOpen(accept, address);
   };
+}
+
+function fullText(max: number): string {
+  return `The engine serves ${max} connections and accepts no more`;
 }
 
 /** The open connections, and for each address those that have sent nothing yet. */
@@ -119,13 +135,15 @@ class ConnectionCounts {
 class CountedConnection implements ConnectionEvents {
   readonly #events: ConnectionEvents;
   readonly #counts: ConnectionCounts;
-  readonly #address: string;
-  #isQuiet = true;
+  readonly #address: string | undefined;
+  #isQuiet: boolean;
 
-  constructor(events: ConnectionEvents, counts: ConnectionCounts, address: string) {
+  /** Without an address it does not count among the connections that have sent nothing. */
+  constructor(events: ConnectionEvents, counts: ConnectionCounts, address: string | undefined) {
     this.#events = events;
     this.#counts = counts;
     this.#address = address;
+    this.#isQuiet = address !== undefined;
   }
 
   text(text: string): void {
@@ -165,7 +183,7 @@ class CountedConnection implements ConnectionEvents {
 
   #notQuiet(): void {
     this.#isQuiet = false;
-    this.#counts.notQuiet(this.#address);
+    this.#counts.notQuiet(this.#address!);
   }
 }
 

@@ -3,7 +3,14 @@ import { TELEMETRY_BYTES_PER_SECOND } from "../core/guards.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
-import type { Accept, Connection, Gate, Refusal, Upgrade } from "../ports/connection.ts";
+import type {
+  Accept,
+  Connection,
+  ConnectionEvents,
+  Gate,
+  Refusal,
+  Upgrade,
+} from "../ports/connection.ts";
 import { type GateOptions, makeGate, TelemetryConnection } from "./gate.ts";
 
 Deno.test("a worker comes in at / without a token where none is set", () => {
@@ -32,6 +39,38 @@ Deno.test("any other path is refused with 404", () => {
   });
   assert.equal(refusal(gate(request("/nowhere"))).status, 404);
   assert.equal(refusal(gate(request("/otel/"))).status, 404);
+});
+
+Deno.test("an end of a channel needs no token, and counts as a connection until it ends", () => {
+  const claimed: string[] = [];
+  const { gate } = setup({
+    authToken: "secret",
+    maxConnections: 8,
+    closedReason: () => "stopping",
+    claimChannel: ({ path, query }) => {
+      if (query.get("key") !== "k") return { status: 404, message: "Channel not found" };
+      claimed.push(path);
+      return () => SILENT;
+    },
+  });
+  const target = "/ws/channels/abc?key=k&dir=read";
+
+  const ends = Array.from({ length: 7 }, () => open(gate(request(target))));
+
+  assert.equal(refusal(gate(request("/ws/channels/abc?key=x&dir=read"))).status, 404);
+  assert.equal(refusal(gate(request(target))).status, 503, "one place is an operator's");
+  assert.equal(refusal(gate(request(target, { origin: "https://evil.example" }))).status, 403);
+  ends[0]!.closed(1000, "");
+  open(gate(request(target)));
+  assert.equal(new Set(claimed).size, 1);
+});
+
+Deno.test("ends of channels that send nothing do not count as connections without a message", () => {
+  const { gate } = setup({ maxConnections: 1_000, claimChannel: () => () => SILENT });
+
+  for (let i = 0; i < 900; i++) open(gate(request("/ws/channels/abc?key=k&dir=read")));
+
+  open(gate(request("/")));
 });
 
 Deno.test("a token is taken as a bearer or from the query", () => {
@@ -196,6 +235,15 @@ Deno.test("a line that is let in reports to who took it, in full", () => {
   ]);
 });
 
+const SILENT: ConnectionEvents = {
+  text() {},
+  textBytes() {},
+  binary() {},
+  drained() {},
+  suspected() {},
+  closed() {},
+};
+
 function setup(
   options: Partial<GateOptions> = {},
 ): { gate: Gate; opened: string[]; telemetry: string[] } {
@@ -203,11 +251,11 @@ function setup(
   const telemetry: string[] = [];
   const accept = (upgrade: Upgrade): Accept => () => {
     opened.push(upgrade.path);
-    return { text() {}, textBytes() {}, binary() {}, drained() {}, suspected() {}, closed() {} };
+    return SILENT;
   };
   const acceptTelemetry = ({ address }: Upgrade): Accept => () => {
     telemetry.push(address);
-    return { text() {}, textBytes() {}, binary() {}, drained() {}, suspected() {}, closed() {} };
+    return SILENT;
   };
   const all = { allowedOrigins: [], maxConnections: 10, accept, acceptTelemetry, ...options };
   return { gate: makeGate(all), opened, telemetry };

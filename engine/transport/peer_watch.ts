@@ -19,6 +19,8 @@ export class PeerWatch {
   wasHeard = true;
   /** Set when queued bytes were written since the last check. */
   hasMoved = true;
+  /** A peer that reads nothing for this long is stuck. */
+  stuckMsMax: number;
   readonly #silenceMs: number;
   readonly #pingMs: number;
   #heardAt: number;
@@ -34,7 +36,7 @@ export class PeerWatch {
    * after `firstPingMs`, so that connections that open together are not pinged together.
    */
   constructor(now: number, silenceMs: number, pingMs: number, firstPingMs: number = pingMs) {
-    this.#silenceMs = silenceMs;
+    this.#silenceMs = this.stuckMsMax = silenceMs;
     this.#pingMs = pingMs;
     this.#heardAt = this.#movedAt = this.#checkedAt = now;
     this.#pingedAt = now + firstPingMs - pingMs;
@@ -46,7 +48,7 @@ export class PeerWatch {
     if (this.hasMoved || isIdle) this.#movedAt = now;
     this.wasHeard = this.hasMoved = false;
     if (now - this.#heardAt >= this.#silenceMs) return "silent";
-    if (now - this.#movedAt >= this.#silenceMs) return "stuck";
+    if (now - this.#movedAt >= this.stuckMsMax) return "stuck";
     // This side may have stood still, with the answer unread.
     const stoodStill = now - this.#checkedAt >= PONG_MS && this.#suspectAt !== Infinity;
     if (stoodStill) this.#suspectAt = now + PONG_MS;
@@ -69,6 +71,13 @@ export class PeerWatch {
     this.wasHeard = false;
     this.#pinged(now);
     return true;
+  }
+
+  /** Whether anything arrived or was written since the last look. */
+  takeActivity(): boolean {
+    const isActive = this.wasHeard || this.hasMoved;
+    this.wasHeard = this.hasMoved = false;
+    return isActive;
   }
 
   /** For how long nothing was written though something was queued, as of the last check. */

@@ -57,6 +57,31 @@ Deno.test("PeerWatch finds a peer stuck only when it takes nothing of the queue"
   assert.equal(look(290, false), "stuck");
 });
 
+Deno.test("PeerWatch.stuckMsMax lets a peer that is heard read nothing for longer", () => {
+  const watch = new PeerWatch(0, 100, 1_000);
+  watch.stuckMsMax = 300;
+  const found: unknown[] = [];
+
+  for (let now = 50; now <= 350; now += 50) {
+    watch.wasHeard = true;
+    found.push(watch.check(now, false, now === 50));
+  }
+
+  assert.deepEqual(found, [...Array(6).fill(undefined), "stuck"]);
+});
+
+Deno.test("PeerWatch.takeActivity() says once that something arrived or was written", () => {
+  const watch = new PeerWatch(0, 100, 1_000);
+  watch.takeActivity();
+
+  assert.equal(watch.takeActivity(), false);
+  watch.wasHeard = true;
+  assert.equal(watch.takeActivity(), true);
+  watch.hasMoved = true;
+  assert.equal(watch.takeActivity(), true);
+  assert.equal(watch.takeActivity(), false);
+});
+
 Deno.test("PeerWatch suspects a peer that leaves a ping unanswered, at each ping", () => {
   const watch = new PeerWatch(0, 60_000, 20_000);
   const found: string[] = [];

@@ -17,6 +17,9 @@ import {
   type Outline,
   SEND_AHEAD_BYTES,
   STALLED_MS,
+  STREAM_AHEAD_BYTES,
+  STREAM_DRAINED_BYTES,
+  STREAM_STALLED_MS,
 } from "../ports/connection.ts";
 import { type MemoryBudget, UNLIMITED_MEMORY } from "../ports/memory.ts";
 import { BufferLease } from "./buffer_lease.ts";
@@ -106,6 +109,9 @@ export class RawConnection implements Connection, FrameEvents, Work {
   #isFlushDue = false;
   /** Whether the queue was long enough for the core to wait for `drained`. */
   #isBehind = false;
+  #aheadBytes = SEND_AHEAD_BYTES;
+  #drainedBytes = DRAINED_BYTES;
+  #isStream = false;
 
   /** Queues the response to the upgrade. */
   constructor(
@@ -167,6 +173,13 @@ export class RawConnection implements Connection, FrameEvents, Work {
     this.#isPaused = false;
     this.#reader.resume();
     this.#queueWork();
+  }
+
+  asStream(): void {
+    this.#isStream = true;
+    this.#aheadBytes = STREAM_AHEAD_BYTES;
+    this.#drainedBytes = STREAM_DRAINED_BYTES;
+    this.#watch.stuckMsMax = Math.max(STREAM_STALLED_MS, this.#options.silenceMs);
   }
 
   close(code: number, reason: string): void {
@@ -297,11 +310,7 @@ export class RawConnection implements Connection, FrameEvents, Work {
   /** Ends a connection that is silent, stuck or overdue; `now` is that of `performance`. */
   checkPeer(now: number): void {
     if (this.#state === "gone") return;
-    if (this.#waitsForEnd) {
-      if (this.#endAt === Infinity) this.#endAt = now + (this.#options.closeMs ?? CLOSE_MS);
-      if (now >= this.#endAt) this.destroy();
-      return;
-    }
+    if (this.#waitsForEnd) return this.#checkEnd(now);
     const { bytes } = this.#queue;
     const { maxQueuedBytes, memory = UNLIMITED_MEMORY, silenceMs } = this.#options;
     const isReading = !this.#isPaused && !this.#hasMore && !this.isStarved;
@@ -320,6 +329,15 @@ export class RawConnection implements Connection, FrameEvents, Work {
     if (isBehind && this.#watch.stuckMs(now) >= Math.min(STALLED_MS, silenceMs)) {
       this.#cut("has stopped reading");
     }
+  }
+
+  /** The reader of a stream may still have much to read before it gets to the close frame. */
+  #checkEnd(now: number): void {
+    const { closeMs = CLOSE_MS, silenceMs } = this.#options;
+    const isPatient = this.#isStream && this.#state === "closing";
+    const isAlive = isPatient && this.#watch.takeActivity();
+    if (this.#endAt === Infinity || isAlive) this.#endAt = now + (isPatient ? silenceMs : closeMs);
+    if (now >= this.#endAt) this.destroy();
   }
 
   #suspect(isSuspect: boolean): void {
@@ -394,7 +412,7 @@ export class RawConnection implements Connection, FrameEvents, Work {
     if (bytes > EARLY_BYTES && this.#lastWriteBytes < BUSY_BYTES) {
       if (!this.#isWriting && !this.#isWriteDue) this.#write();
     }
-    if (bytes > SEND_AHEAD_BYTES) {
+    if (bytes > this.#aheadBytes) {
       this.#isBehind = true;
       if (!this.#isWriting && !this.#isWriteDue) this.#write();
     }
@@ -426,7 +444,7 @@ export class RawConnection implements Connection, FrameEvents, Work {
     this.#queue.wrote(count);
     this.#lease.fit(this.#queue.bytes);
     this.#writeMore(count);
-    if (this.#isBehind && this.#queue.bytes <= DRAINED_BYTES && this.#state === "open") {
+    if (this.#isBehind && this.#queue.bytes <= this.#drainedBytes && this.#state === "open") {
       this.#isBehind = false;
       try {
         this.#events!.drained();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { SEND_AHEAD_BYTES } from "../ports/connection.ts";
+import { SEND_AHEAD_BYTES, STREAM_AHEAD_BYTES } from "../ports/connection.ts";
 import { createMemoryBudget } from "../platform/memory_budget.ts";
 import { Port } from "../../tests/contracts/connection_setup.ts";
 import { PATIENCE_MS } from "../../tests/fakes/until.ts";
@@ -229,6 +229,40 @@ Deno.test("a connection that floods does not hold up timers and other connection
   await flood;
 });
 
+Deno.test("a stream is behind earlier, and its closing waits for a reader that goes on reading", async () => {
+  let drains = 0;
+  const { socket, recorded, run } = setup({ closeMs: 2_000 }, undefined, () => drains++);
+  recorded.asStream();
+  const takeAll = async () => {
+    do {
+      socket.writes.splice(0).forEach((write) => write.take());
+      await turn();
+    } while (socket.writes.length > 0);
+  };
+  await turn();
+  await takeAll();
+
+  recorded.sendBinary(new Uint8Array(STREAM_AHEAD_BYTES));
+  await takeAll();
+  assert.equal(drains, 1);
+
+  recorded.sendBinary(new Uint8Array(1_000));
+  recorded.close(1000, "stream_complete");
+  await turn();
+  for (let now = 0; now < 200_000; now += 50_000) {
+    recorded.checkPeer(now);
+    assert.equal(socket.isDestroyed, false, `${now}`);
+    socket.writes.at(-1)!.take(10);
+    await turn();
+  }
+  recorded.checkPeer(200_000);
+  recorded.checkPeer(259_999);
+  assert.equal(socket.isDestroyed, false);
+  recorded.checkPeer(260_000);
+  assert.equal(socket.isDestroyed, true, "the reader is gone");
+  await run;
+});
+
 /** A write as the socket was asked for it; it is over when the test says so. */
 interface Write {
   readonly bytes: Uint8Array;
@@ -266,7 +300,11 @@ class StillSocket {
   }
 }
 
-function setup(options: Partial<RawConnectionOptions> = {}, onClosed: () => void = () => {}): {
+function setup(
+  options: Partial<RawConnectionOptions> = {},
+  onClosed: () => void = () => {},
+  drained: () => void = () => {},
+): {
   socket: StillSocket;
   recorded: RawConnection;
   run: Promise<void>;
@@ -298,7 +336,7 @@ function setup(options: Partial<RawConnectionOptions> = {}, onClosed: () => void
     onClosed();
   };
   const run = recorded.run(
-    { text() {}, textBytes() {}, binary() {}, drained() {}, suspected() {}, closed },
+    { text() {}, textBytes() {}, binary() {}, drained, suspected() {}, closed },
   );
   return { socket, recorded, run, closings, cuts };
 }

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:9d1314d416dd6e0ccce9cd8936983bf1a27977fcd585a4eaf24ad7754c778728
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:00887249bbb9249b9feee42cb4d94706cfe46c0ff514f1ad07695d0facd5ce17
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors

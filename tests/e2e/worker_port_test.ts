@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { CONTROL_HEADER, type ControlKey } from "../../engine/auth/control_key.ts";
 import type { Router } from "../../engine/core/router.ts";
+import { ChannelTable } from "../../engine/channels/channel_table.ts";
 import { Pages } from "../../engine/transport/pages.ts";
 import { TickBudget } from "../../engine/transport/tick_budget.ts";
 import type { ConnectionEvents } from "../../engine/ports/connection.ts";
@@ -32,6 +33,7 @@ function setup(transport: "raw" | "deno-serve", auth_token?: string) {
   const token = auth_token === undefined ? {} : { authToken: auth_token };
   const pages = new Pages({ clock: systemClock, log, isLoopback: true, ...token });
   pages.serve("/metrics", () => ({ status: 200, contentType: "text/plain", body: "up 1\n" }));
+  const channels = new ChannelTable({ clock: systemClock, memory: UNLIMITED_MEMORY });
   const key = { matches: (said: string | null) => said === "k" } as unknown as ControlKey;
   const listener = openWorkerPort({
     settings: { ...engine, transport, port: 0, ...auth_token !== undefined && { auth_token } },
@@ -39,15 +41,40 @@ function setup(transport: "raw" | "deno-serve", auth_token?: string) {
     log,
     router,
     telemetry: ({ kind, bytes }) => frames.push(kind + new TextDecoder().decode(bytes)),
+    channels,
     memory: UNLIMITED_MEMORY,
     ticks: new TickBudget(),
     pages,
     key: () => key,
   });
-  return { listener, peers, frames, [Symbol.asyncDispose]: () => listener.close() };
+  const end = async (): Promise<void> => {
+    channels.close();
+    await listener.close();
+  };
+  return { listener, peers, frames, channels, [Symbol.asyncDispose]: end };
 }
 
 for (const transport of ["raw", "deno-serve"] as const) {
+  Deno.test(`${transport}: the key of an end of a channel is its only credential`, async () => {
+    await using it = setup(transport, "secret");
+    const { writer, reader } = it.channels.create("w", 64);
+    const [from, to] = await Promise.all([writer, reader].map((ref) => {
+      const { channel_id, access_key, direction } = ref;
+      const path = `/ws/channels/${channel_id}?key=${access_key}&dir=${direction}`;
+      return RawWsClient.connect(it.listener.port, { path });
+    }));
+    using _from = from!;
+    using _to = to!;
+
+    await from!.text("no token");
+    await from!.frame(OP.binary, Uint8Array.of(1, 2));
+    await from!.close(1000, "stream_complete");
+
+    assert.equal(await to!.nextText(), "no token");
+    assert.deepEqual((await to!.next())?.payload, Uint8Array.of(1, 2));
+    assert.deepEqual(await to!.nextClose(), { code: 1000, reason: "stream_complete" });
+  });
+
   Deno.test(`${transport}: a connection at / is a worker's, with the key an operator's`, async () => {
     await using it = setup(transport);
 

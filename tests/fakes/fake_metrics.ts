@@ -63,6 +63,7 @@ export class FakeMetrics implements Disposable {
       store: { stats },
       traces: { usage: { spans: 3, capacity: 10, bytes: 300, recorded: 5, overwritten: 2 } },
       memory: { ...UNLIMITED_MEMORY, limitBytes: 1_000, used: (use) => use === "rings" ? 7 : 0 },
+      channels: { stats: { open: 2, created: 5, bytes: 400 } },
       descriptors: () => ({ open: 12, limit: 1_024 }),
       version: "1.2.3",
       started_at_ms: this.clock.wall(),

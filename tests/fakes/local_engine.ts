@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { ChannelTable } from "../../engine/channels/channel_table.ts";
 import { Router } from "../../engine/core/router.ts";
 import { socketBounds } from "../../engine/platform/descriptors.ts";
 import type { Clock } from "../../engine/ports/clock.ts";
@@ -58,6 +59,8 @@ export class LocalEngine implements AsyncDisposable {
   readonly pages: Map<string, LocalPage> = new Map();
   /** Traces and meters of the router; records nothing before it is configured. */
   readonly recorder: CallRecorder;
+  /** The channels; nothing connects to them unless the test does. */
+  readonly channels: ChannelTable;
   readonly #options: LocalEngineOptions;
   readonly #listeners = new Set<EventListener>();
   readonly #telemetry = new Set<(frame: TelemetryFrame) => void>();
@@ -69,6 +72,8 @@ export class LocalEngine implements AsyncDisposable {
     this.#options = options;
     this.clock = options.clock ?? new FakeClock();
     this.recorder = new CallRecorder({ clock: this.clock });
+    const memory = options.memory ?? UNLIMITED_MEMORY;
+    this.channels = new ChannelTable({ clock: this.clock, memory });
     this.router = new Router({
       observer: this.recorder,
       telemetry: (frame) => this.deliver(frame),
@@ -76,7 +81,7 @@ export class LocalEngine implements AsyncDisposable {
       schemas: { compile: () => () => [] },
       newId: () => crypto.randomUUID(),
       report: (event: EngineEvent) => this.report(event),
-      memory: options.memory ?? UNLIMITED_MEMORY,
+      memory,
       settings: {
         invocation_timeout_ms: 600_000,
         validate_payloads: true,
@@ -137,6 +142,7 @@ export class LocalEngine implements AsyncDisposable {
   /** Ends all workers, the last first. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync();
+    this.channels.close();
     this.router.close();
   }
 
@@ -165,6 +171,7 @@ export class LocalEngine implements AsyncDisposable {
       serves: (endpoint) => void this.endpoints.push(endpoint),
       store: store ?? missing("store"),
       memory: memory ?? UNLIMITED_MEMORY,
+      channels: this.channels,
       directory: this.router.directory,
       supervision: supervision ?? missing("supervision"),
       onEvent: (listener) => joined(this.#listeners, listener),

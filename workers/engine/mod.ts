@@ -6,6 +6,7 @@
 import type { BuiltinWorker } from "../kit/define.ts";
 import { fitConfig } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
+import { registerChannels } from "./channels.ts";
 import { registerDirectory } from "./directory.ts";
 import { CheckedFunctions } from "./functions.ts";
 import { registerStateFile } from "./state_file.ts";
@@ -23,6 +24,7 @@ export const engine: BuiltinWorker<v.InferOutput<typeof Config>> = {
   start(worker, _config, host) {
     const registry = new CheckedFunctions(worker);
     registerDirectory(registry, host.directory);
+    registerChannels(registry, host.channels);
     registerSupervision(registry, host);
     registerSettings(registry, host);
     registerStateFile(registry, host);

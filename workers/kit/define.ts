@@ -7,6 +7,7 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
+import type { Channels } from "../../engine/ports/channels.ts";
 import type { ConfigValue, KnownWorker } from "../../engine/ports/config.ts";
 import type { PageAnswer, PageRequest } from "../../engine/ports/connection.ts";
 import type { Directory } from "../../engine/ports/directory.ts";
@@ -48,6 +49,7 @@ export interface EngineHost extends Host {
   readonly store: Store;
   /** The memory that bodies, queues and recordings share with the rest of the process. */
   readonly memory: MemoryBudget;
+  readonly channels: Channels;
   readonly directory: Directory;
   readonly supervision: Supervision;
   /** Calls the listener with every event from now on; call the result to stop. */

@@ -85,7 +85,7 @@ async function loadExport(
 }
 
 function pageOf(host: EngineHost, sampler: Sampler, workers: WorkerMonitor): PageSources {
-  const { meters, store, traces, memory } = host;
+  const { meters, store, traces, memory, channels } = host;
   return {
     meters,
     sampler,
@@ -93,6 +93,7 @@ function pageOf(host: EngineHost, sampler: Sampler, workers: WorkerMonitor): Pag
     store,
     traces,
     memory,
+    channels,
     descriptors: () => host.supervision.info().descriptors,
     process: readProcess,
     get version() {

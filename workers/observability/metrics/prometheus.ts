@@ -6,6 +6,7 @@
  *
  * @module
  */
+import type { Channels, ChannelStats } from "../../../engine/ports/channels.ts";
 import type { MemoryBudget, MemoryUse } from "../../../engine/ports/memory.ts";
 import type { Store } from "../../../engine/ports/store.ts";
 import type { EngineInfo } from "../../../engine/ports/supervision.ts";
@@ -145,6 +146,7 @@ export interface PageSources {
   readonly store: Pick<Store, "stats">;
   readonly traces: Pick<CallTraces, "usage">;
   readonly memory: MemoryBudget;
+  readonly channels: Pick<Channels, "stats">;
   /** File descriptors of the process, and their bounds. */
   descriptors(): EngineInfo["descriptors"];
   /** Such as `0.1.0`. */
@@ -318,15 +320,22 @@ const MEMORY_USES: readonly MemoryUse[] = [
   "caches",
 ];
 
-function addBounds(text: PrometheusText, { memory, descriptors }: PageSources): void {
+function addBounds(text: PrometheusText, { memory, channels, descriptors }: PageSources): void {
   const uses = MEMORY_USES.map((use) => [{ use }, memory.used(use)] as const);
   text.add("engine_memory_used_bytes", "gauge", "Bytes taken from engine.memory_mb, by use.", uses);
   text.add("engine_memory_limit_bytes", "gauge", "The memory that all uses share.", [
     [{}, memory.limitBytes],
   ]);
+  addChannels(text, channels.stats);
   const { open, limit } = descriptors();
   text.add("process_open_fds", "gauge", "Open file descriptors of the engine.", [[{}, open]]);
   text.add("process_max_fds", "gauge", "File descriptors that may be open.", [[{}, limit]]);
+}
+
+function addChannels(text: PrometheusText, { open, created, bytes }: ChannelStats): void {
+  text.add("engine_channels_open", "gauge", "Channels that are open.", [[{}, open]]);
+  text.add("engine_channels_created_total", "counter", "Channels created.", [[{}, created]]);
+  text.add("engine_channel_bytes_total", "counter", "Payload bytes of channels.", [[{}, bytes]]);
 }
 
 function addStore(text: PrometheusText, { store: { stats } }: PageSources): void {
