@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:00887249bbb9249b9feee42cb4d94706cfe46c0ff514f1ad07695d0facd5ce17
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:08c07ea2a304344485d81f62ef1b26a538938ad0956f1fb8df1e51a506ad2ad2
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -4181,6 +4181,14 @@ var ERRORS = {
   },
   body_too_large: {
     status: 413,
+    retryable: false
+  },
+  invalid_body: {
+    status: 400,
+    retryable: false
+  },
+  unsupported_media_type: {
+    status: 415,
     retryable: false
   },
   unauthorized: {

@@ -76,6 +76,8 @@ proveOnWire("what the handler of a route receives", {
       method: "POST",
       path_params: { id: "4 2" },
       query_params: { dry: "1", x: "ü" },
+      query_params_all: { dry: ["0", "1"], x: ["ü"] },
+      query_string: "dry=0&x=%C3%BC&dry=1",
       body: { qty: 3 },
       trigger: { type: "http", path: "/got/:id", method: "POST" },
     });
@@ -97,7 +99,7 @@ proveOnWire("what the handler of a route receives", {
     assert.deepEqual([call.metadata, call.namespace, answer.status], [{ m: [1] }, "shop", 200]);
   },
 
-  "a body that is JSON parsed, none or another type as null": async (wire) => {
+  "a body by its content type": async (wire) => {
     const route = { api_path: "/got-body", http_method: "POST" };
     const worker = await serve(wire, { "got::body": route });
     const bodyOf = async (init: RequestInit) => {
@@ -109,7 +111,39 @@ proveOnWire("what the handler of a route receives", {
     assert.equal(await bodyOf(post('"x"')), "x");
     assert.equal(await bodyOf(post("")), null);
     assert.equal(await bodyOf({ method: "POST" }), null);
-    assert.equal(await bodyOf(post('{"a":1}', "text/plain")), null);
+    assert.deepEqual(await bodyOf(post("[1]", "application/problem+json")), [1]);
+    assert.equal(await bodyOf(post('{"a":1}', "text/plain")), '{"a":1}');
+    assert.equal(await bodyOf(post("<a/>", "application/xml")), "<a/>");
+    const form = "application/x-www-form-urlencoded";
+    assert.deepEqual(await bodyOf(post("a=1&b=2&a=3", form)), { a: ["1", "3"], b: "2" });
+    const parts = new FormData();
+    parts.append("a", "x");
+    parts.append("f", new File(["hi"], "dir/../f.txt", { type: "text/plain" }));
+    assert.deepEqual(await bodyOf({ method: "POST", body: parts }), {
+      a: "x",
+      f: { filename: "f.txt", content_type: "text/plain", data_base64: "aGk=" },
+    });
+  },
+
+  "with `raw_body` the bytes as well, of any type": async (wire) => {
+    const route = { api_path: "/got-raw", http_method: "POST", raw_body: true };
+    const worker = await serve(wire, { "got::raw": route });
+    const partsOf = async (init: RequestInit) => {
+      const { call } = await exchange(wire, worker, "/got-raw", { result: {} }, init);
+      const { body, raw_body_base64 } = call.data as JsonObject;
+      return [body, raw_body_base64];
+    };
+
+    assert.deepEqual(await partsOf(post('{ "a":1 }')), [{ a: 1 }, btoa('{ "a":1 }')]);
+    assert.deepEqual(await partsOf(post("\xff\0", "image/png")), [null, "w78A"]);
+  },
+
+  "content that is not read is refused, never null in silence": async (wire) => {
+    await serve(wire, { "got::none": { api_path: "/got-none", http_method: "POST" } });
+    const statusOf = async (init: RequestInit) => (await ask(wire, "/got-none", init)).status;
+
+    assert.equal(await statusOf(post("x", "image/png")), 415);
+    assert.equal(await statusOf(post("--x--", "multipart/form-data; boundary=y")), 400);
   },
 
   "parts of the path, decoded after they were split": async (wire) => {

@@ -35,6 +35,8 @@ export interface LogLine {
 
 /** What tests look at. */
 export interface FakeHttp extends Omit<HttpParts, "fetch"> {
+  /** What a port calls. */
+  readonly serve: HttpParts["fetch"];
   readonly clock: FakeClock;
   readonly lines: LogLine[];
   readonly calls: CallRequest<Json>[];
@@ -78,6 +80,7 @@ export function fakeHttp(
   let count = 0;
   return {
     ...parts,
+    serve: parts.fetch,
     clock,
     lines,
     calls,

@@ -17,6 +17,8 @@ const HTTP_PORT = 3111;
 const HTTP_TIMEOUT_MS = 30_000;
 /** Default largest request body. */
 const HTTP_BODY_BYTES_MAX = 16 * 1024 * 1024;
+/** Default largest request body that is neither JSON nor wanted as bytes. */
+const HTTP_BUFFERED_BODY_BYTES_MAX = 1024 * 1024;
 /** Default number of requests that may run at once. */
 const HTTP_CONCURRENCY_MAX = 1_024;
 
@@ -38,6 +40,10 @@ const Shape = v.pipe(
     port: v.optional(v.int(0, 65_535), HTTP_PORT),
     timeout_ms: v.optional(v.int(1, TIMEOUT_MS_MAX), HTTP_TIMEOUT_MS),
     body_bytes_max: v.optional(v.int(0, MESSAGE_BYTES_MAX), HTTP_BODY_BYTES_MAX),
+    buffered_body_bytes_max: v.optional(
+      v.int(0, MESSAGE_BYTES_MAX),
+      HTTP_BUFFERED_BODY_BYTES_MAX,
+    ),
     concurrency_max: v.optional(v.int(1), HTTP_CONCURRENCY_MAX),
     cors: v.optional(
       v.strictObject({
@@ -96,6 +102,7 @@ const TriggerShape = v.object({
   condition_function_id: v.opt(v.text(1)),
   middleware_function_ids: v.opt(v.array(v.text(1))),
   lenient_body: v.opt(v.boolean()),
+  raw_body: v.opt(v.boolean()),
 });
 
 /** Configuration of a trigger of type `http`. */
@@ -106,8 +113,10 @@ export interface HttpTriggerConfig {
   readonly http_method: string;
   readonly condition_function_id: string | undefined;
   readonly middleware_function_ids: readonly string[];
-  /** A body that is not JSON becomes `null` instead of a 400 response. */
+  /** A body that cannot be read becomes `null` instead of a response of 400 or 415. */
   readonly lenient_body: boolean;
+  /** The payload also has the bytes of the body, as base64. */
+  readonly raw_body: boolean;
 }
 
 /**
@@ -125,13 +134,14 @@ export function parseTriggerConfig(raw: Json): HttpTriggerConfig {
     });
   }
   const { api_path, http_method, condition_function_id } = read.output.config;
-  const { middleware_function_ids, lenient_body } = read.output.config;
+  const { middleware_function_ids, lenient_body, raw_body } = read.output.config;
   return {
     api_path,
     http_method: http_method ?? "GET",
     condition_function_id,
     middleware_function_ids: middleware_function_ids ?? [],
     lenient_body: lenient_body ?? false,
+    raw_body: raw_body ?? false,
   };
 }
 
@@ -159,7 +169,12 @@ export const TRIGGER_CONFIG_SCHEMA: Json = {
     lenient_body: {
       type: "boolean",
       default: false,
-      description: "A body that is not JSON is null instead of answer 400",
+      description: "A body that cannot be read is null instead of a response of 400 or 415",
+    },
+    raw_body: {
+      type: "boolean",
+      default: false,
+      description: "The payload also has raw_body_base64, the bytes of the body as they came",
     },
   },
 };
@@ -171,9 +186,22 @@ export const HTTP_CALL_SCHEMA: Json = {
     path: { type: "string", description: "The api_path of the trigger, as written" },
     method: { type: "string" },
     path_params: { type: "object", additionalProperties: { type: "string" } },
-    query_params: { type: "object", additionalProperties: { type: "string" } },
+    query_params: {
+      type: "object",
+      additionalProperties: { type: "string" },
+      description: "The last value of each key",
+    },
+    query_params_all: {
+      type: "object",
+      additionalProperties: { type: "array", items: { type: "string" } },
+      description: "Every value of each key; only if one repeats",
+    },
+    query_string: { type: "string", description: "The query as it was sent, without ?" },
     headers: { type: "object", additionalProperties: { type: "string" } },
-    body: { description: "The parsed JSON body, else null" },
+    body: {
+      description: "By content type: the JSON value, the text, or an object of the form's fields",
+    },
+    raw_body_base64: { type: "string", description: "The body as it came; only with raw_body" },
     trigger: {
       type: "object",
       properties: {

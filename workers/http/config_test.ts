@@ -28,6 +28,7 @@ Deno.test("parseHttpConfig() fills in the defaults", () => {
       port: 3111,
       timeout_ms: 30_000,
       body_bytes_max: 16 * 1024 * 1024,
+      buffered_body_bytes_max: 1024 * 1024,
       concurrency_max: 1_024,
       cors: {
         origins: [],
@@ -103,6 +104,7 @@ Deno.test("parseTriggerConfig() takes methods in any case, and null for left out
     condition_function_id: undefined,
     middleware_function_ids: [],
     lenient_body: false,
+    raw_body: false,
   });
   assert.equal(parseTriggerConfig({ api_path: "/a" }).http_method, "GET");
 });

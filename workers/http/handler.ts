@@ -13,13 +13,13 @@ import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { HttpConfig, HttpTriggerConfig } from "./config.ts";
 import type { PlainHeaders } from "../kit/http/head.ts";
 import type { HeaderPair, ServedRequest, ServedResponse } from "../kit/http/response.ts";
+import { readBody } from "./body.ts";
 import {
   type CallSignal,
   cutTarget,
   hasTooManyParams,
   makePayload,
   QUERY_PARAMS_MAX,
-  readBody,
   type RunningRequest,
   type RunningRequests,
 } from "./request.ts";
@@ -175,6 +175,7 @@ export class RequestHandler {
     const body = method === "GET" || method === "HEAD" ? null : this.#readBody(routed);
     const value = body instanceof Promise ? await body : body;
     const payload = makePayload(method, match, query, headers, value);
+    if (running.rawBody !== undefined) payload.raw_body_base64 = running.rawBody;
     if (config.condition_function_id !== undefined) {
       const call = this.#stepOf(routed, namespace);
       const refusal = await runCondition(call, config.condition_function_id, payload);
@@ -191,9 +192,8 @@ export class RequestHandler {
   }
 
   #readBody({ running, match }: RoutedRequest): Json | Promise<Json> {
-    const { lenient_body } = match.route.value.config;
     const { running: all, config } = this.#options;
-    const body = readBody(running.request, config.body_bytes_max, lenient_body, running);
+    const body = readBody(running.request, config, match.route.value.config, running);
     if (!(body instanceof Promise)) return body;
     all.pause(running);
     return running.read(body).then((value) => {

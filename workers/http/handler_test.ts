@@ -30,6 +30,8 @@ Deno.test("A request reaches its handler with all its parts", async () => {
     method: "PUT",
     path_params: { id: "4 2", "*": "x/y" },
     query_params: { dry: "2", q: "a&b" },
+    query_params_all: { dry: ["1", "2"], q: ["a&b"] },
+    query_string: "dry=1&dry=2&q=a%26b",
     headers: { "content-type": "application/json; charset=utf-8", "x-a": "1" },
     body: { qty: 3 },
     trigger: { type: "http", path: "orders/:id/*", method: "PUT" },

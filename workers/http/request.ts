@@ -1,6 +1,6 @@
 /**
- * From a request to the payload of its handler: path, query, headers and body, and the limits of a
- * running request.
+ * From a request to the payload of its handler, and the limits of a running request. Its body is
+ * read in `body.ts`.
  *
  * A request costs neither a timer nor a listener. One clock task visits all running requests every
  * `WATCH_MS`: it stops those past their deadline, and starts to listen for the client's departure,
@@ -12,24 +12,17 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { MemoryBudget } from "../../engine/ports/memory.ts";
-import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { isTooDeep, JSON_DEPTH_MAX } from "../../sdk/typescript/wire/json_depth.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { HeldMemory } from "../kit/held_memory.ts";
-import { BodyError, type RequestBody } from "../kit/http/body.ts";
 import type { Client } from "../kit/http/clients.ts";
-import { CHUNKED } from "../kit/http/head.ts";
 import type { ServedRequest } from "../kit/http/response.ts";
+import type { BodyOwner } from "./body.ts";
 import type { Match } from "./routes.ts";
 
-const UTF_8 = new TextDecoder();
-const JSON_TYPE = /^application\/json[ \t]*(;|$)/i;
 /** How often running requests are visited for clients that left and deadlines that passed. */
 export const WATCH_MS = 50;
 /** Most query parameters of a request. */
 export const QUERY_PARAMS_MAX = 1_000;
-/** Bodies up to this size are bounded by the number of sockets instead of the memory budget. */
-const SMALL_BODY_BYTES = 16 * 1024;
 /** One client runs all requests but this share, which is for the others. */
 const SHARE_OF_OTHERS = 1 / 8;
 
@@ -55,21 +48,30 @@ export function hasTooManyParams(query: string): boolean {
   return query.length > QUERY_PARAMS_MAX && query.split("&").length > QUERY_PARAMS_MAX;
 }
 
-/** Decoded; of a repeated key the last value wins. */
-export function readQuery(query: string): Record<string, string> {
-  if (query === "") return {};
-  // URLSearchParams would drop a leading question mark, which here is part of the first key.
-  return Object.fromEntries(new URLSearchParams(query[0] === "?" ? `?${query}` : query));
+/** The parameters of a query, decoded. */
+export interface QueryParams {
+  /** Of a repeated key the last value. */
+  readonly last: Record<string, string>;
+  /** Every value of every key; only if one repeats. */
+  readonly all: Record<string, string[]> | undefined;
 }
 
-/**
- * Whether the content type says JSON. Only the type counts: a page of another origin may send
- * `text/plain; x=application/json` without asking first.
- */
-export function isJson(headers: Readonly<Record<string, string>>): boolean {
-  const type = headers["content-type"];
-  if (type === undefined) return false;
-  return type === "application/json" || JSON_TYPE.test(type);
+const NO_PARAMS: QueryParams = { last: {}, all: undefined };
+
+/** Decodes a query. */
+export function readQuery(query: string): QueryParams {
+  if (query === "") return NO_PARAMS;
+  // URLSearchParams would drop a leading question mark, which here is part of the first key.
+  const params = new URLSearchParams(query[0] === "?" ? `?${query}` : query);
+  const last = Object.fromEntries(params);
+  if (Object.keys(last).length === params.size) return { last, all: undefined };
+  const all = new Map<string, string[]>();
+  for (const [key, value] of params) {
+    const values = all.get(key);
+    if (values) values.push(value);
+    else all.set(key, [value]);
+  }
+  return { last, all: Object.fromEntries(all) };
 }
 
 /** The payload of the handler and of its condition. */
@@ -81,143 +83,18 @@ export function makePayload<T>(
   body: Json,
 ): JsonObject {
   const { path, method: routeMethod } = match.route;
+  const { last, all } = readQuery(query);
   return {
     path,
     method,
     path_params: match.params,
-    query_params: readQuery(query),
+    query_params: last,
+    ...all && { query_params_all: all },
+    query_string: query,
     headers,
     body,
     trigger: { type: "http", path, method: routeMethod },
   };
-}
-
-/** Whose body is read: it holds the memory, and what cancels a body that is still arriving. */
-export interface BodyOwner {
-  readonly held: HeldMemory;
-  cancelBody: (() => void) | undefined;
-}
-
-/**
- * Reads the value in a JSON body; `null` for an empty body and for any other content type, whose
- * body is skipped. At once if the body was received with its head.
- *
- * With `isLenient`, malformed JSON is `null`. A body that breaks off throws the platform's error.
- *
- * @throws {EngineError} `body_too_large`, before the whole body has arrived; `invalid_json`;
- * `overloaded` when the memory of the engine has no room for it.
- */
-export function readBody(
-  { body, headers }: Pick<ServedRequest, "body" | "headers">,
-  bytesMax: number,
-  isLenient: boolean,
-  owner: BodyOwner,
-): Json | Promise<Json> {
-  const { declaredBytes } = body;
-  if (declaredBytes > bytesMax) throw bodyTooLarge(bytesMax);
-  const isWanted = isJson(headers);
-  if (declaredBytes === 0 || (!isWanted && declaredBytes !== CHUNKED)) return null;
-  const received = declaredBytes <= SMALL_BODY_BYTES ? body.takeReceived() : undefined;
-  if (received) return parseJson(UTF_8.decode(received), isLenient);
-  owner.cancelBody = () => body.cancel();
-  if (!isWanted) return skip(body, bytesMax);
-  return collect(body, bytesMax, owner.held).then((bytes) => {
-    return parseJson(UTF_8.decode(bytes), isLenient);
-  });
-}
-
-/** Counts the bytes of a body and drops them. */
-async function skip(body: RequestBody, bytesMax: number): Promise<null> {
-  const dropped = new Uint8Array(SMALL_BODY_BYTES);
-  for (let total = 0;;) {
-    const count = await readSome(body, dropped);
-    if (count === 0) return null;
-    total += count;
-    if (total > bytesMax) throw bodyTooLarge(bytesMax);
-  }
-}
-
-/**
- * Reads a body to its end. Its memory is taken as the bytes arrive, and once more at the end for
- * the value that is made of them; it is returned with the request.
- */
-async function collect(
-  body: RequestBody,
-  bytesMax: number,
-  held: HeldMemory,
-): Promise<Uint8Array> {
-  const { declaredBytes } = body;
-  const expected = declaredBytes === CHUNKED ? bytesMax + 1 : declaredBytes;
-  let bytes = new Uint8Array(Math.min(expected, SMALL_BODY_BYTES));
-  for (let end = 0;;) {
-    if (end === bytes.length) {
-      if (declaredBytes !== CHUNKED && end >= declaredBytes) break;
-      if (end > bytesMax) throw bodyTooLarge(bytesMax);
-      bytes = await enlarge(bytes, Math.min(expected, bytes.length * 4), held);
-    }
-    const count = await readSome(body, bytes.subarray(end));
-    if (count === 0) {
-      bytes = bytes.subarray(0, end);
-      break;
-    }
-    end += count;
-    if (end > bytesMax) throw bodyTooLarge(bytesMax);
-  }
-  if (bytes.length > SMALL_BODY_BYTES && !await held.takeSoon(bytes.length)) throw noMemory();
-  return bytes;
-}
-
-async function enlarge(
-  bytes: Uint8Array,
-  size: number,
-  held: HeldMemory,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const isFirst = bytes.length <= SMALL_BODY_BYTES;
-  if (!await held.takeSoon(isFirst ? size : size - bytes.length)) throw noMemory();
-  const larger = new Uint8Array(size);
-  larger.set(bytes);
-  return larger;
-}
-
-/** @throws {EngineError} `invalid_json` for chunks that are not well formed. */
-async function readSome(body: RequestBody, into: Uint8Array): Promise<number> {
-  try {
-    return await body.read(into);
-  } catch (error) {
-    if (!(error instanceof BodyError)) throw error;
-    throw new EngineError("invalid_json", `Request body is not JSON: ${error.message}`);
-  }
-}
-
-function noMemory(): EngineError {
-  const message = "The memory of the engine has no room for the request body now; try again";
-  return new EngineError("overloaded", message);
-}
-
-function parseJson(received: string, isLenient: boolean): Json {
-  // The platform takes a byte order mark away from some bodies and not from others.
-  const text = received.charCodeAt(0) === 0xfeff ? received.slice(1) : received;
-  if (text === "") return null;
-  try {
-    if (isTooDeep(text)) {
-      throw new SyntaxError(`it is nested more deeply than ${JSON_DEPTH_MAX} levels`);
-    }
-    return JSON.parse(text) as Json;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    if (isLenient) return null;
-    const message = `Request body is not JSON: ${error.message}`;
-    throw new EngineError("invalid_json", message, { cause: error });
-  }
-}
-
-/** The error of a body above the limit. */
-export function bodyTooLarge(bytesMax: number): EngineError {
-  return new EngineError(
-    "body_too_large",
-    `Request body has more than ${bytesMax} bytes; send less or raise body_bytes_max`,
-    { details: { body_bytes_max: bytesMax } },
-  );
 }
 
 /** Why a request was stopped before its handler finished. */
@@ -244,6 +121,7 @@ export class RunningRequest implements BodyOwner {
   hasPlace = false;
   readonly held: HeldMemory;
   cancelBody: (() => void) | undefined;
+  rawBody: string | undefined;
   #reject: ((error: Error) => void) | undefined;
 
   constructor(request: ServedRequest, startedAt: number, deadline: number, held: HeldMemory) {

@@ -15,6 +15,7 @@
 import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { bearerAuth } from "hono/bearer-auth";
 import { cors } from "hono/cors";
+import { csrf } from "hono/csrf";
 import { HTTPException } from "hono/http-exception";
 import { timingSafeEqual } from "hono/utils/buffer";
 import type { Clock } from "../../engine/ports/clock.ts";
@@ -93,13 +94,14 @@ export function makeApp(
     getPath: (_request, options) => pathForHono((options!.env as Bindings).request),
   });
   app.use(CORS_PATH, corsMiddleware(config.cors));
+  app.use(CORS_PATH, formGuard(config.cors));
   if (config.auth_token !== "") app.use("*", listenerToken(config.auth_token));
   for (const path of [PLAIN_PATH, CORS_PATH]) {
     app.all(path, ({ env }) => handler.handle(env.request).then(asResponse));
   }
   app.onError((error) => {
-    if (error instanceof HTTPException) return asResponse(unauthorized());
-    throw error;
+    if (!(error instanceof HTTPException)) throw error;
+    return asResponse(error.status === 403 ? foreignForm() : unauthorized());
   });
   const hosts = new AllowedHosts([config.host, ...config.allowed_hosts]);
   return (request) => {
@@ -135,18 +137,22 @@ export function headersForCaches({ origins }: HttpConfig["cors"]): readonly Head
   return origins.includes("*") ? [["access-control-allow-origin", "*"]] : [["vary", "Origin"]];
 }
 
-/**
- * `hono/cors`, with the status that PROTOCOL 6.5 requires. Pages of the same host and of this
- * machine may always ask.
- */
-function corsMiddleware({ origins, methods }: HttpConfig["cors"]): MiddlewareHandler {
+/** Whether a page of this origin may use the routes: those of the same host and of this machine. */
+function mayUse(
+  { origins }: HttpConfig["cors"],
+): (origin: string, host: string | undefined) => boolean {
   const listed = new Set(origins.map((origin) => origin.toLowerCase()));
-  const isAllowed = (origin: string, host: string | undefined): boolean => {
-    if (listed.has(origin.toLowerCase())) return true;
+  return (origin, host) => {
+    if (listed.has("*") || listed.has(origin.toLowerCase())) return true;
     const name = originHost(origin);
     return name !== undefined &&
       (isLoopback(name) || (host !== undefined && name === nameOf(host)));
   };
+}
+
+/** `hono/cors`, with the status that PROTOCOL 6.5 requires. */
+function corsMiddleware({ origins, methods }: HttpConfig["cors"]): MiddlewareHandler {
+  const isAllowed = mayUse({ origins, methods });
   const middleware = cors({
     origin: origins.includes("*")
       ? "*"
@@ -164,6 +170,18 @@ function corsMiddleware({ origins, methods }: HttpConfig["cors"]): MiddlewareHan
     await next();
     return await addHeadersOf(middleware, context);
   };
+}
+
+/** `hono/csrf`: browsers let any page send forms and text without a preflight request. */
+function formGuard(config: HttpConfig["cors"]): MiddlewareHandler {
+  const isAllowed = mayUse(config);
+  return csrf({ origin: (origin, { req }) => isAllowed(origin, req.header("host")) });
+}
+
+function foreignForm(): ServedResponse {
+  const message = "A page of another origin may not send forms or text here; list its origin in " +
+    "cors.origins of engine-http if it may";
+  return errorReply(403, "FORBIDDEN", message, crypto.randomUUID());
 }
 
 /** The host of a page's origin; `undefined` for those without one, such as files. */

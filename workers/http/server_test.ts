@@ -17,7 +17,7 @@ import {
   servedRequest,
 } from "../../tests/fakes/fake_http.ts";
 import type { ServedRequest, ServedResponse } from "../kit/http/response.ts";
-import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { parseHttpConfig } from "./config.ts";
 import { HttpListener, makeApp } from "./server.ts";
 
@@ -470,6 +470,31 @@ Deno.test("Only configured origins are allowed when there are some", async () =>
   assert.equal(ahead.headers.get("access-control-allow-origin"), null);
   assert.equal(ahead.headers.get("access-control-allow-methods"), "GET");
 });
+
+for (
+  const [origin, cors, status] of [
+    ["https://other.example", {}, 403],
+    ["null", {}, 403],
+    ["http://localhost:8080", {}, 200],
+    ["https://shop.example", { origins: ["https://shop.example"] }, 200],
+    ["https://other.example", { origins: ["https://shop.example"] }, 403],
+    ["https://other.example", { origins: ["*"] }, 200],
+  ] as [string, Json, number][]
+) {
+  Deno.test(`a form of a page of ${origin} with ${JSON.stringify(cors)} gets ${status}`, async () => {
+    const { fetch, calls } = setupRoutes({ cors });
+
+    for (const type of ["application/x-www-form-urlencoded", "text/plain"]) {
+      const response = await fetch("POST /plain/7", {
+        body: "a=1",
+        headers: { "content-type": type, origin },
+      });
+      assert.equal(response.status, status);
+      if (status === 403) assert.equal((await response.json()).error.code, "FORBIDDEN");
+    }
+    assert.equal(calls.length, status === 200 ? 2 : 0);
+  });
+}
 
 Deno.test("A handler's own CORS header is not doubled", async () => {
   const headers = { "access-control-allow-origin": "https://mine.example" };

@@ -54,6 +54,8 @@ export const ERRORS = {
   invalid_json: { status: 400, retryable: false },
   engine_unreachable: { status: 500, retryable: true },
   body_too_large: { status: 413, retryable: false },
+  invalid_body: { status: 400, retryable: false },
+  unsupported_media_type: { status: 415, retryable: false },
   unauthorized: { status: 401, retryable: false },
   CONDITION_NOT_MET: { status: 422, retryable: false },
   MIDDLEWARE_TIMEOUT: { status: 504, retryable: false },

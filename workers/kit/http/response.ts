@@ -65,6 +65,7 @@ const PHRASES: Readonly<Record<number, string>> = {
   409: "Conflict",
   413: "Content Too Large",
   414: "URI Too Long",
+  415: "Unsupported Media Type",
   422: "Unprocessable Content",
   426: "Upgrade Required",
   429: "Too Many Requests",

@@ -1,0 +1,274 @@
+/**
+ * From the bytes of a body to its value, by content type: JSON, text, forms; and the bytes as they
+ * came, where a route asks for them.
+ *
+ * No content becomes `null` in silence. What has no form here is refused, unless the route says
+ * `lenient_body` (then it is `null`) or `raw_body` (then its bytes are in the payload). Channels do
+ * not exist yet, so a body cannot be left to a stream: {@linkcode unread} is the one place that
+ * decides what becomes of it.
+ *
+ * @module
+ */
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { isTooDeep, JSON_DEPTH_MAX } from "../../sdk/typescript/wire/json_depth.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import type { HeldMemory } from "../kit/held_memory.ts";
+import { BodyError, type RequestBody } from "../kit/http/body.ts";
+import { CHUNKED } from "../kit/http/head.ts";
+import type { ServedRequest } from "../kit/http/response.ts";
+import { readMultipart, readUrlencoded } from "./form.ts";
+
+const UTF_8 = new TextDecoder();
+const STRICT_UTF_8 = new TextDecoder("utf-8", { fatal: true });
+const CHARSET = /;[ \t]*charset="?([^\s;"]{1,40})/i;
+/** Bodies up to this size are bounded by the number of sockets instead of the memory budget. */
+const SMALL_BODY_BYTES = 16 * 1024;
+/** What a value made of a body takes, in bodies: its parts, and the message that carries it. */
+const VALUE_SHARE = 1;
+/** The same for the bytes as base64. */
+const RAW_SHARE = 2;
+
+/** How a body is read. */
+export type BodyKind = "json" | "text" | "urlencoded" | "multipart" | "other";
+
+/** What the configuration says about bodies. */
+export interface BodyLimits {
+  /** Of any body. */
+  readonly body_bytes_max: number;
+  /** Of one that is neither JSON nor wanted as bytes. */
+  readonly buffered_body_bytes_max: number;
+}
+
+/** What a route says about bodies. */
+export interface BodyRules {
+  /** What cannot be read is `null`. */
+  readonly lenient_body: boolean;
+  /** The bytes go into the payload, too. */
+  readonly raw_body: boolean;
+}
+
+/** Whose body is read: it holds the memory, and what cancels a body that is still arriving. */
+export interface BodyOwner {
+  readonly held: HeldMemory;
+  cancelBody: (() => void) | undefined;
+  /** The body as base64, where the route asks for it. */
+  rawBody: string | undefined;
+}
+
+/**
+ * How a content type is read. Only the type counts, not its parameters: a page of another origin
+ * may send `text/plain; x=application/json` without asking first.
+ */
+export function kindOf(contentType: string | undefined): BodyKind {
+  if (contentType === undefined) return "other";
+  if (contentType === "application/json") return "json";
+  const end = contentType.indexOf(";");
+  const type = (end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase();
+  if (type === "application/json" || type.endsWith("+json")) return "json";
+  if (type === "application/x-www-form-urlencoded") return "urlencoded";
+  if (type === "multipart/form-data") return "multipart";
+  return type.startsWith("text/") || type === "application/xml" ? "text" : "other";
+}
+
+/**
+ * Reads the value of a body; at once if it was received with its head. A body that breaks off
+ * throws the platform's error.
+ *
+ * @throws {EngineError} `body_too_large`, before the whole body has arrived; `invalid_json`,
+ * `invalid_body`; `unsupported_media_type`; `overloaded` when the memory of the engine has no room.
+ */
+export function readBody(
+  { body, headers }: Pick<ServedRequest, "body" | "headers">,
+  limits: BodyLimits,
+  rules: BodyRules,
+  owner: BodyOwner,
+): Json | Promise<Json> {
+  const type = headers["content-type"];
+  const kind = kindOf(type);
+  const reading = { kind, type, limits, rules, owner };
+  const { declaredBytes } = body;
+  const bytesMax = bytesMaxOf(kind, limits, rules);
+  if (declaredBytes > limits.body_bytes_max) throw bodyTooLarge("body_bytes_max", limits);
+  if (declaredBytes > bytesMax && kind !== "other") {
+    throw bodyTooLarge("buffered_body_bytes_max", limits);
+  }
+  if (kind === "other" && !rules.raw_body) {
+    if (declaredBytes === CHUNKED) {
+      owner.cancelBody = () => body.cancel();
+      return skip(body, reading);
+    }
+    return declaredBytes === 0 ? null : unread(reading);
+  }
+  const received = declaredBytes <= SMALL_BODY_BYTES ? body.takeReceived() : undefined;
+  if (received) return decode(received, reading);
+  owner.cancelBody = () => body.cancel();
+  return collect(body, bytesMax, reading).then((bytes) => decode(bytes, reading));
+}
+
+/** One body that is being read. */
+interface Reading {
+  readonly kind: BodyKind;
+  /** The content type. */
+  readonly type: string | undefined;
+  readonly limits: BodyLimits;
+  readonly rules: BodyRules;
+  readonly owner: BodyOwner;
+}
+
+function bytesMaxOf(kind: BodyKind, limits: BodyLimits, { raw_body }: BodyRules): number {
+  if (kind === "json" || raw_body) return limits.body_bytes_max;
+  return Math.min(limits.buffered_body_bytes_max, limits.body_bytes_max);
+}
+
+/** What becomes of content that is not read. */
+function unread({ type, rules }: Reading): null {
+  if (rules.lenient_body) return null;
+  const said = type === undefined ? "without a content-type" : `of type ${show(type)}`;
+  const message = `A body ${said} is not read; send JSON, text or a form, or set raw_body: true ` +
+    "in the route's config to get its bytes";
+  throw new EngineError("unsupported_media_type", message);
+}
+
+function decode(bytes: Uint8Array, reading: Reading): Json {
+  const { kind, type, rules, limits, owner } = reading;
+  if (rules.raw_body) owner.rawBody = bytes.toBase64();
+  if (kind === "json") return parseJson(UTF_8.decode(bytes), rules.lenient_body);
+  // Its bytes are in the payload.
+  if (kind === "other" || bytes.length > limits.buffered_body_bytes_max) return null;
+  try {
+    if (kind === "text") return readText(bytes, type!);
+    return kind === "urlencoded" ? readUrlencoded(bytes) : readMultipart(bytes, type!);
+  } catch (error) {
+    if (rules.lenient_body && error instanceof EngineError) return null;
+    throw error;
+  }
+}
+
+function parseJson(received: string, isLenient: boolean): Json {
+  // The platform takes a byte order mark away from some bodies and not from others.
+  const text = received.charCodeAt(0) === 0xfeff ? received.slice(1) : received;
+  if (text === "") return null;
+  try {
+    if (isTooDeep(text)) {
+      throw new SyntaxError(`it is nested more deeply than ${JSON_DEPTH_MAX} levels`);
+    }
+    return JSON.parse(text) as Json;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    if (isLenient) return null;
+    const message = `Request body is not JSON: ${error.message}`;
+    throw new EngineError("invalid_json", message, { cause: error });
+  }
+}
+
+function readText(bytes: Uint8Array, type: string): string {
+  const charset = CHARSET.exec(type)?.[1] ?? "utf-8";
+  try {
+    return decoderFor(charset).decode(bytes);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    const message = `Request body is not ${charset} text; name its charset in content-type, or ` +
+      "set raw_body: true in the route's config";
+    throw new EngineError("invalid_body", message);
+  }
+}
+
+function decoderFor(charset: string): TextDecoder {
+  if (charset.toLowerCase() === "utf-8") return STRICT_UTF_8;
+  try {
+    return new TextDecoder(charset, { fatal: true });
+  } catch {
+    const message = `The charset ${show(charset)} is not known here; send utf-8`;
+    throw new EngineError("unsupported_media_type", message);
+  }
+}
+
+/** Counts the bytes of a body that is not read and drops them. */
+async function skip(body: RequestBody, reading: Reading): Promise<null> {
+  const dropped = new Uint8Array(SMALL_BODY_BYTES);
+  for (let total = 0;;) {
+    const count = await readSome(body, dropped, reading.kind);
+    if (count === 0) return null;
+    unread(reading);
+    total += count;
+    if (total > reading.limits.body_bytes_max) throw bodyTooLarge("body_bytes_max", reading.limits);
+  }
+}
+
+/**
+ * Reads a body to its end. Its memory is taken as the bytes arrive, and once more at the end for
+ * the value that is made of them; it is returned with the request.
+ */
+async function collect(
+  body: RequestBody,
+  bytesMax: number,
+  { kind, limits, rules, owner: { held } }: Reading,
+): Promise<Uint8Array> {
+  const { declaredBytes } = body;
+  const setting = bytesMax === limits.body_bytes_max ? "body_bytes_max" : "buffered_body_bytes_max";
+  const expected = declaredBytes === CHUNKED ? bytesMax + 1 : declaredBytes;
+  let bytes = new Uint8Array(Math.min(expected, SMALL_BODY_BYTES));
+  for (let end = 0;;) {
+    if (end === bytes.length) {
+      if (declaredBytes !== CHUNKED && end >= declaredBytes) break;
+      if (end > bytesMax) throw bodyTooLarge(setting, limits);
+      bytes = await enlarge(bytes, Math.min(expected, bytes.length * 4), held);
+    }
+    const count = await readSome(body, bytes.subarray(end), kind);
+    if (count === 0) {
+      bytes = bytes.subarray(0, end);
+      break;
+    }
+    end += count;
+    if (end > bytesMax) throw bodyTooLarge(setting, limits);
+  }
+  const shares = rules.raw_body ? VALUE_SHARE + RAW_SHARE : VALUE_SHARE;
+  const isSmall = bytes.length <= SMALL_BODY_BYTES;
+  if (!isSmall && !await held.takeSoon(bytes.length * shares)) throw noMemory();
+  return bytes;
+}
+
+async function enlarge(
+  bytes: Uint8Array,
+  size: number,
+  held: HeldMemory,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const isFirst = bytes.length <= SMALL_BODY_BYTES;
+  if (!await held.takeSoon(isFirst ? size : size - bytes.length)) throw noMemory();
+  const larger = new Uint8Array(size);
+  larger.set(bytes);
+  return larger;
+}
+
+/** @throws {EngineError} `invalid_json` or `invalid_body` for chunks that are not well formed. */
+async function readSome(body: RequestBody, into: Uint8Array, kind: BodyKind): Promise<number> {
+  try {
+    return await body.read(into);
+  } catch (error) {
+    if (!(error instanceof BodyError)) throw error;
+    if (kind === "json") {
+      throw new EngineError("invalid_json", `Request body is not JSON: ${error.message}`);
+    }
+    throw new EngineError("invalid_body", `Request body cannot be read: ${error.message}`);
+  }
+}
+
+function noMemory(): EngineError {
+  const message = "The memory of the engine has no room for the request body now; try again";
+  return new EngineError("overloaded", message);
+}
+
+/** The error of a body above the limit of that name. */
+export function bodyTooLarge(setting: keyof BodyLimits, limits: BodyLimits): EngineError {
+  const bytesMax = limits[setting];
+  const what = setting === "body_bytes_max" ? "Request body" : "Request body that is not JSON";
+  return new EngineError(
+    "body_too_large",
+    `${what} has more than ${bytesMax} bytes; send less or raise ${setting}`,
+    { details: { [setting]: bytesMax } },
+  );
+}
+
+function show(text: string): string {
+  return JSON.stringify(text.slice(0, 80));
+}
