@@ -8,7 +8,7 @@
  * @module
  */
 import type { Json, JsonObject } from "../mod.ts";
-import { renderJson } from "./render.ts";
+import { printable, renderJson } from "./render.ts";
 
 /** Exit code of a command that succeeded. */
 export const EXIT_DONE = 0;
@@ -105,7 +105,7 @@ function describeProblems(
 function adviceOn(code: string, details: JsonObject | undefined): string[] {
   switch (code) {
     case "function_not_found":
-      return [similarTo(textsOf(details?.["similar"]))];
+      return notFound(details);
     case "invalid_payload":
       return [
         ...validationErrors(details),
@@ -129,6 +129,24 @@ function adviceOn(code: string, details: JsonObject | undefined): string[] {
         ? [`  ${renderJson(details).replaceAll("\n", "\n  ")}`]
         : [];
   }
+}
+
+/** The command line's own name as a worker: its calls need no caller. */
+const OWN_NAME = "engine-cli";
+
+/** Why a function is not there and what to type, and which worker called it. */
+function notFound(details: JsonObject | undefined): string[] {
+  const { reason, command, caller } = details ?? {};
+  const why = typeof reason === "string"
+    ? [`  ${printable(reason)}`]
+    : [similarTo(textsOf(details?.["similar"]))];
+  return [
+    ...typeof caller === "string" && caller !== OWN_NAME
+      ? [`  It was called by worker ${printable(caller)}`]
+      : [],
+    ...why,
+    ...typeof command === "string" ? [`  To fix it: ${printable(command)}`] : [],
+  ];
 }
 
 function similarTo(similar: readonly string[]): string {

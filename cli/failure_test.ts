@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { EngineError, InvocationError } from "../mod.ts";
+import { EngineError, InvocationError, type JsonObject } from "../mod.ts";
 import { CommandError, describeFailure, ExitWith, UsageError } from "./failure.ts";
 
 Deno.test("an invalid command line ends with 2, any other failure with 1", () => {
@@ -28,6 +28,30 @@ Deno.test("a call that failed is shown with its code once, and with advice", () 
     ],
     exitCode: 1,
   });
+});
+
+Deno.test("a function that is known to be away says why, who called it, and what to type", () => {
+  const lines = (details: JsonObject) =>
+    describeFailure(
+      new EngineError("function_not_found", "Function state::get not found", { details }),
+    )
+      .lines.slice(1);
+  const reason = "worker py is down (exit 1), next start in 8 s";
+
+  assert.deepEqual(lines({ reason, worker: "py", caller: "engine-cli" }), [`  ${reason}`]);
+  assert.deepEqual(
+    lines({
+      reason: "engine-state provides it, which is not in config.yaml",
+      worker: "engine-state",
+      command: "engine worker add engine-state",
+      caller: "shop\u001b[2J",
+    }),
+    [
+      "  It was called by worker shop",
+      "  engine-state provides it, which is not in config.yaml",
+      "  To fix it: engine worker add engine-state",
+    ],
+  );
 });
 
 Deno.test("an unknown function may be one that is still starting", () => {

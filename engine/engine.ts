@@ -10,6 +10,7 @@ import { DRAIN_MS } from "../workers/kit/define.ts";
 import { thrownText } from "../sdk/typescript/wire/errors.ts";
 import { isLoopback } from "../sdk/typescript/wire/loopback.ts";
 import { builtinWorkers } from "../workers/mod.ts";
+import { EngineAbsences } from "./absences.ts";
 import { type ControlKey, openControlKey } from "./auth/control_key.ts";
 import { Builtins } from "./builtins.ts";
 import { ChannelTable } from "./channels/channel_table.ts";
@@ -171,6 +172,11 @@ class AssembledEngine implements Engine {
       observer: this.#recorder,
       telemetry: (frame) => this.#telemetry.publish(frame),
       memory: this.#memory,
+      absences: new EngineAbsences({
+        known: builtinWorkers,
+        builtin: (name) => this.#builtins?.status(name),
+        directoryWorker: (id, namespace) => this.#project?.absence(id, namespace),
+      }),
     });
     this.#channels = new ChannelTable({ clock: systemClock, memory: this.#memory });
     this.#pages = new Pages({

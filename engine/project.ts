@@ -20,6 +20,7 @@ import {
   writeConfigFile,
 } from "./config/file.ts";
 import { TaskQueue } from "./platform/task_queue.ts";
+import type { Absence } from "./ports/absences.ts";
 import type {
   BuiltinEntry,
   Config,
@@ -66,6 +67,8 @@ export class Project implements Supervision {
   /** Changes of the configuration, one at a time. */
   readonly #changes = new TaskQueue();
   #directoryWorkers: Promise<DirectoryWorkers> | undefined;
+  /** Once it is loaded. */
+  #supervisor: Supervisor | undefined;
   #isClosed = false;
 
   constructor(options: ProjectOptions) {
@@ -113,6 +116,11 @@ export class Project implements Supervision {
   async list(): Promise<WorkerStatus[]> {
     const loaded = await this.#directoryWorkers;
     return [...this.#options.builtins.list(), ...await loaded?.supervisor.list() ?? []];
+  }
+
+  /** Why a function is not there that a worker with a directory offered before. */
+  absence(function_id: string, namespace: string): Absence | undefined {
+    return this.#supervisor?.absence(function_id, namespace);
   }
 
   async status(name: string): Promise<WorkerStatus> {
@@ -264,7 +272,10 @@ export class Project implements Supervision {
       const loading = this.#options.loadDirectoryWorkers();
       this.#directoryWorkers = loading;
       // Loading may fail for a lack of descriptors, and work a moment later.
-      loading.catch(() => this.#directoryWorkers = undefined);
+      loading.then(
+        ({ supervisor }) => this.#supervisor = supervisor,
+        () => this.#directoryWorkers = undefined,
+      );
     }
     return this.#directoryWorkers;
   }

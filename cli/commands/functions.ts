@@ -36,6 +36,10 @@ export interface FunctionTrigger {
   /** Such as `http`. */
   readonly trigger_type: string;
   readonly config: Json;
+  /** Older engines leave it out. */
+  readonly status?: "active" | "parked" | "refused" | undefined;
+  /** Why it does not fire. */
+  readonly reason?: string | undefined;
 }
 
 interface FunctionSummary {
@@ -89,8 +93,9 @@ export function describeFunction(detail: FunctionDetail): string[] {
   const triggers = detail.registered_triggers ?? [];
   if (triggers.length > 0) {
     lines.push("", "Triggers:");
-    for (const { trigger_type, config } of triggers) {
-      lines.push(`  ${trigger_type} ${compactJson(config)}`);
+    for (const { trigger_type, config, status = "active", reason } of triggers) {
+      const idle = status === "active" ? "" : `  (${status}: ${reason})`;
+      lines.push(`  ${trigger_type} ${compactJson(config)}${idle}`);
     }
   }
   const example = exampleFields(detail.request_schema);

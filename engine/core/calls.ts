@@ -410,7 +410,8 @@ export class Calls {
 
   /** A parked call waited too long or in vain. */
   #giveUp({ caller, call, invocation }: ParkedCall): void {
-    this.#refuse(caller, call, invocation, this.#errorReplies.functionNotFoundError(call));
+    const error = this.#errorReplies.functionNotFoundError(caller, call);
+    this.#refuse(caller, call, invocation, error);
   }
 
   /** The timeout of a call, or the longest time that it may be parked, has passed. */

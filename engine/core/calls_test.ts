@@ -4,6 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { NO_ABSENCES } from "../ports/absences.ts";
 import {
   ENQUEUE_FUNCTION_ID,
   type InvokeFunction,
@@ -15,6 +16,7 @@ import {
   call,
   type Calling,
   calling,
+  fakeRouter,
   type FakeWorker,
   handed,
   type HandedCall,
@@ -132,7 +134,28 @@ Deno.test("a call of an unknown function ends at once and suggests similar ids",
   assert.deepEqual(message.error, {
     code: "function_not_found",
     message: "Function math::ad not found",
-    details: { similar: ["math::add"] },
+    details: { similar: ["math::add"], caller: "w" },
+  });
+});
+
+Deno.test("a call of a function that is known to be away says why, who called and what helps", () => {
+  const absence = {
+    reason: "engine-state provides it, which is not in config.yaml",
+    worker: "engine-state",
+    command: "engine worker add engine-state",
+  };
+  const absences = { ...NO_ABSENCES, ofFunction: (id: string) => id === "g" ? absence : undefined };
+  const { open } = fakeRouter({}, undefined, undefined, absences);
+  const caller = open();
+  announce(caller, [], "py");
+
+  call(caller, "i1", { function_id: "g" });
+
+  const message = only(caller);
+  assert.deepEqual(message.type === "invocationresult" && message.error, {
+    code: "function_not_found",
+    message: "Function g not found",
+    details: { ...absence, caller: "py" },
   });
 });
 
@@ -142,13 +165,13 @@ Deno.test("searches for similar ids are limited", () => {
 
   for (let i = 0; i < 10_000; i++) call(caller, `${i}`, { function_id: `group::x${i}` });
   const withDetails = caller.connection.take()
-    .filter((message) => message.type === "invocationresult" && message.error?.details);
+    .filter((message) => message.type === "invocationresult" && message.error?.details?.similar);
   clock.tick(1_000);
   call(caller, "later", { function_id: "group::y1" });
 
   assert.equal(withDetails.length, 20);
   const later = only(caller);
-  assert.ok(later.type === "invocationresult" && later.error?.details);
+  assert.ok(later.type === "invocationresult" && later.error?.details?.similar);
 });
 
 Deno.test("similar ids contain neither internal nor built-in functions", () => {
@@ -160,9 +183,10 @@ Deno.test("similar ids contain neither internal nor built-in functions", () => {
   call(caller, "i2", { function_id: "engine::b" });
 
   const [first, second] = caller.connection.take();
-  assert.equal(first?.type === "invocationresult" && first.error?.details, undefined);
+  assert.deepEqual(first?.type === "invocationresult" && first.error?.details, { caller: "w" });
   assert.deepEqual(second?.type === "invocationresult" && second.error?.details, {
     similar: ["engine::a"],
+    caller: "w",
   });
 });
 

@@ -2,11 +2,13 @@
  * Replies to calls that cannot start, and the warnings about them.
  *
  * A caller that waits gets a result with the error. For a call without a reply the engine reports a
- * warning instead, limited per connection. `function_not_found` suggests similar ids.
+ * warning instead, limited per connection. `function_not_found` names the caller and says why the
+ * function is not there, or suggests similar ids.
  *
  * @module
  */
 import { errorBody, type ErrorCode } from "../../sdk/typescript/wire/errors.ts";
+import { type Absences, NO_ABSENCES } from "../ports/absences.ts";
 import { SIMILAR_IDS_MAX } from "../ports/directory.ts";
 import {
   DEFAULT_NAMESPACE,
@@ -40,6 +42,7 @@ export class ErrorReplies {
   readonly #functions: FunctionTable;
   readonly #report: EventListener;
   readonly #observer: CallObserver;
+  readonly #absences: Absences;
   readonly #searches = new RateWindow(SIMILAR_SEARCHES_MAX, SIMILAR_WINDOW_MS);
   /** Suggestions for unknown ids, valid until the set of ids changes. */
   readonly #remembered = new Map<string, string[]>();
@@ -50,7 +53,9 @@ export class ErrorReplies {
     functions: FunctionTable,
     report: EventListener,
     observer: CallObserver,
+    absences: Absences = NO_ABSENCES,
   ) {
+    this.#absences = absences;
     this.#clock = clock;
     this.#observer = observer;
     this.#functions = functions;
@@ -86,14 +91,23 @@ export class ErrorReplies {
 
   /** Rejects a call of an unknown function. */
   functionNotFound(caller: Peer, call: InvokeFunction, frame: RawFields): void {
-    this.refuse(caller, call, this.functionNotFoundError(call), frame);
+    this.refuse(caller, call, this.functionNotFoundError(caller, call), frame);
   }
 
   /** The error for a call of an unknown function. */
-  functionNotFoundError(call: InvokeFunction): ErrorBody {
-    const similar = this.#similar(call);
-    const details = similar.length > 0 ? { similar } : undefined;
-    return failure("function_not_found", `Function ${call.function_id} not found`, details);
+  functionNotFoundError(caller: Peer | undefined, call: InvokeFunction): ErrorBody {
+    const { function_id, namespace = DEFAULT_NAMESPACE } = call;
+    const absence = this.#absences.ofFunction(function_id, namespace);
+    const similar = absence ? [] : this.#similar(call);
+    const name = caller?.ownerName;
+    const details: JsonObject = {
+      ...absence as JsonObject | undefined,
+      ...similar.length > 0 && { similar },
+      ...name !== undefined && { caller: name },
+    };
+    const isEmpty = Object.keys(details).length === 0;
+    const message = `Function ${function_id} not found`;
+    return failure("function_not_found", message, isEmpty ? undefined : details);
   }
 
   /** Reports a warning, unless the connection has caused too many. */

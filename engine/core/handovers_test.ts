@@ -92,6 +92,7 @@ Deno.test("calls of functions of workers that will not come back fail at once", 
   assert.deepEqual(message?.type === "invocationresult" && message.error, {
     code: "function_not_found",
     message: "Function f not found",
+    details: { caller: "w" },
   });
   assert.deepEqual([handed(worker), router.runningCalls], [[], 0]);
 });

@@ -20,10 +20,19 @@ import type {
   WorkerView,
 } from "../ports/directory.ts";
 import type { RouterLoad } from "../ports/telemetry.ts";
+import type { Absences } from "../ports/absences.ts";
 import { CORE_FUNCTIONS } from "./core_functions.ts";
+import { similarIds } from "./error_replies.ts";
 import { compareEntries, type FunctionEntry, type FunctionTable } from "./function_table.ts";
 import type { Peer } from "./peer.ts";
 import type { Trigger, TriggerTable, TriggerType } from "./trigger_table.ts";
+
+/** Unknown trigger types of one listing for which a similar one is looked for. */
+const TYPE_SEARCHES_MAX = 20;
+/** Known types that an unknown one is compared with. */
+const TYPES_COMPARED_MAX = 200;
+/** Characters of an unknown type in a reason. */
+const TYPE_CHARS_SHOWN = 128;
 
 /** The tables to read. */
 export interface DirectorySources {
@@ -31,6 +40,7 @@ export interface DirectorySources {
   readonly triggers: TriggerTable;
   /** By worker id. */
   readonly peers: ReadonlyMap<string, { readonly peer: Peer }>;
+  readonly absences: Absences;
   isDraining(): boolean;
 }
 
@@ -97,12 +107,13 @@ export class LiveDirectory implements Directory {
   }
 
   triggers(): TriggerView[] {
-    return Array.from(this.#sources.triggers.all(), viewOfTrigger);
+    const reasons = new TriggerReasons(this.#sources);
+    return Array.from(this.#sources.triggers.all(), (each) => viewOfTrigger(each, reasons));
   }
 
   trigger(id: string): TriggerView | undefined {
     const trigger = this.#sources.triggers.find(id);
-    return trigger && viewOfTrigger(trigger);
+    return trigger && viewOfTrigger(trigger, new TriggerReasons(this.#sources));
   }
 
   workers(): WorkerView[] {
@@ -275,7 +286,55 @@ function viewOfType(
   };
 }
 
-function viewOfTrigger({ registration, owner, delivery }: Trigger): TriggerView {
+/** Why triggers do not fire, for one listing. */
+class TriggerReasons {
+  readonly #sources: DirectorySources;
+  /** By namespace and type. */
+  readonly #parked = new Map<string, string>();
+  #searchesLeft = TYPE_SEARCHES_MAX;
+
+  constructor(sources: DirectorySources) {
+    this.#sources = sources;
+  }
+
+  of({ delivery, registration }: Trigger): string | null {
+    if (delivery?.isRefused) return `its provider refused it: ${delivery.refusal}`;
+    if (delivery) return null;
+    const { trigger_type, trigger_namespace = DEFAULT_NAMESPACE } = registration;
+    const key = JSON.stringify([trigger_namespace, trigger_type]);
+    const known = this.#parked.get(key);
+    if (known !== undefined) return known;
+    const reason = this.#ofType(trigger_type, trigger_namespace);
+    this.#parked.set(key, reason);
+    return reason;
+  }
+
+  #ofType(id: string, namespace: string): string {
+    const absence = this.#sources.absences.ofTriggerType(id, namespace);
+    const text = `no worker provides the trigger type ${id.slice(0, TYPE_CHARS_SHOWN)}`;
+    if (absence) {
+      const { reason, command } = absence;
+      return `${text}: ${reason}${command === undefined ? "" : `; to fix it: ${command}`}`;
+    }
+    const [nearest] = this.#searchesLeft-- > 0 ? similarIds(id, this.#types(namespace)) : [];
+    return nearest === undefined ? text : `${text}; did you mean ${nearest}?`;
+  }
+
+  /** Types that are provided, or would be by a built-in worker. */
+  #types(namespace: string): string[] {
+    const types = new Set(
+      namespace === DEFAULT_NAMESPACE ? this.#sources.absences.triggerTypes : [],
+    );
+    for (const { id, namespace: other, providers } of this.#sources.triggers.types.all()) {
+      if (types.size >= TYPES_COMPARED_MAX) break;
+      if (other === namespace && providers.length > 0) types.add(id);
+    }
+    return [...types];
+  }
+}
+
+function viewOfTrigger(trigger: Trigger, reasons: TriggerReasons): TriggerView {
+  const { registration, owner, delivery } = trigger;
   const { id, trigger_type, function_id, config = {}, metadata } = registration;
   return {
     id,
@@ -286,6 +345,7 @@ function viewOfTrigger({ registration, owner, delivery }: Trigger): TriggerView 
     config,
     ...(metadata === undefined ? {} : { metadata }),
     state: delivery ? (delivery.isRefused ? "refused" : "offered") : "parked",
+    reason: reasons.of(trigger),
     worker_id: owner.id,
     worker_name: owner.nameFor(function_id),
   };

@@ -4,6 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
+import type { Absences } from "../ports/absences.ts";
 import { announce, fakeRouter } from "../../tests/fakes/fake_router.ts";
 
 Deno.test("a function is listed once, as its newest replica describes it", () => {
@@ -144,6 +145,7 @@ Deno.test("a type is listed while it has a provider, with all its triggers", () 
     config: {},
     metadata: { why: "demo" },
     state: "offered",
+    reason: null,
     worker_id: originator.worker_id,
     worker_name: "w",
   };
@@ -181,3 +183,81 @@ Deno.test("a connection of the command line is listed as an operator's, others a
   );
   assert.deepEqual(shown, [true, false, false, false]);
 });
+
+Deno.test("a parked trigger says that its type is unknown, and which known type is near", () => {
+  const { router, open, openBuiltin } = fakeRouter({}, undefined, undefined, ABSENCES);
+  openBuiltin("engine-http").say({ type: "registertriggertype", id: "http", description: "" });
+  const worker = open();
+  const reasonOf = (trigger_type: string, trigger_namespace?: string): string | null => {
+    const namespace = trigger_namespace === undefined ? {} : { trigger_namespace };
+    const id = `t-${trigger_type}`;
+    worker.say({ type: "registertrigger", id, trigger_type, function_id: "f", ...namespace });
+    const { state, reason } = router.directory.trigger(id)!;
+    assert.equal(state, "parked");
+    return reason;
+  };
+
+  const text = (type: string) => `no worker provides the trigger type ${type}`;
+  assert.equal(reasonOf("htp"), `${text("htp")}; did you mean http?`);
+  assert.equal(reasonOf("corn"), `${text("corn")}; did you mean cron?`);
+  assert.equal(reasonOf("htp2", "eu"), text("htp2"));
+  assert.equal(reasonOf("no-such-type-at-all"), text("no-such-type-at-all"));
+  assert.equal(
+    reasonOf("cron"),
+    `${text("cron")}: engine-cron provides it; to fix it: engine worker add engine-cron`,
+  );
+});
+
+Deno.test("a refused trigger says what its provider said, shortened, and fires again without", () => {
+  const { router, open } = fakeRouter();
+  const [provider, owner] = [open(), open()];
+  provider.say({ type: "registertriggertype", id: "till", description: "" });
+  const trigger = { id: "t1", trigger_type: "till", function_id: "f" };
+  owner.say({ type: "registertrigger", ...trigger });
+  const answer = (error?: { code: string; message: string }) =>
+    provider.say({ type: "triggerregistrationresult", ...trigger, ...error && { error } });
+  const view = () => {
+    const { state, reason } = router.directory.trigger("t1")!;
+    return [state, reason];
+  };
+
+  assert.deepEqual(view(), ["offered", null]);
+  answer({ code: "x", message: `no drawer ${"x".repeat(1_000)}` });
+  const [state, reason] = view();
+  assert.equal(state, "refused");
+  assert.equal(reason, `its provider refused it: no drawer ${"x".repeat(490)}`);
+  answer();
+  assert.deepEqual(view(), ["offered", null]);
+});
+
+Deno.test("a listing looks for similar types a bounded number of times", () => {
+  const { router, open } = fakeRouter();
+  const [provider, owner] = [open(), open()];
+  provider.say({ type: "registertriggertype", id: "type-0", description: "" });
+  for (let i = 1; i <= 100; i++) {
+    owner.say({
+      type: "registertrigger",
+      id: `t${i}`,
+      trigger_type: `type-${i}`,
+      function_id: "f",
+    });
+  }
+
+  const reasons = router.directory.triggers().map(({ reason }) => reason ?? "");
+
+  assert.equal(reasons.filter((reason) => reason.includes("no worker provides")).length, 100);
+  assert.equal(reasons.filter((reason) => reason.includes("did you mean type-0?")).length, 20);
+});
+
+const ABSENCES: Absences = {
+  ofFunction: () => undefined,
+  ofTriggerType: (id) =>
+    id === "cron"
+      ? {
+        reason: "engine-cron provides it",
+        worker: "engine-cron",
+        command: "engine worker add engine-cron",
+      }
+      : undefined,
+  triggerTypes: ["cron"],
+};

@@ -112,7 +112,11 @@ for (const [path, space] of [["unparsed", ""], ["parsed", " "]] as const) {
       type: "invocationresult",
       invocation_id: "i1",
       function_id: "f",
-      error: { code: "function_not_found", message: "Function f not found" },
+      error: {
+        code: "function_not_found",
+        message: "Function f not found",
+        details: { caller: "w" },
+      },
     });
     assert.deepEqual([router.runningCalls, clock.waiting], [0, 0]);
   });
@@ -131,6 +135,7 @@ Deno.test("each call is parked from its own arrival, and finally gets similar id
 
   assert.deepEqual(message.type === "invocationresult" && message.error?.details, {
     similar: ["f2"],
+    caller: "w",
   });
   assert.deepEqual(results(caller), { i2: "function_not_found" });
 });

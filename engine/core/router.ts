@@ -41,6 +41,7 @@ import {
   type RegisterTriggerType,
   type UnregisterFunction,
 } from "../../sdk/typescript/wire/protocol.ts";
+import { type Absences, NO_ABSENCES } from "../ports/absences.ts";
 import type { CallObserver, ObservedEndpoint, ObservedFunction } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Connection, ConnectionEvents } from "../ports/connection.ts";
@@ -84,6 +85,8 @@ export interface RouterOptions {
   readonly telemetry?: TelemetryListener;
   /** For registrations and waiting calls. Default: {@linkcode UNLIMITED_MEMORY}. */
   readonly memory?: MemoryBudget;
+  /** Says why something is not there. Default: {@linkcode NO_ABSENCES}. */
+  readonly absences?: Absences;
 }
 
 const ENGINE_PREFIX = "engine::";
@@ -126,7 +129,8 @@ export class Router {
     this.#functions = new FunctionTable(registrations, memory);
     this.#triggers = new TriggerTable((trigger) => this.#reportParked(trigger), registrations);
     const [functions, triggers, report] = [this.#functions, this.#triggers, this.#report];
-    const errorReplies = new ErrorReplies(clock, functions, report, observer);
+    const { absences = NO_ABSENCES } = options;
+    const errorReplies = new ErrorReplies(clock, functions, report, observer, absences);
     const newId = (): string => options.newId();
     const parked = new ParkedCalls(memory);
     const placement = new Placement(functions, schemas, errorReplies, settings);
@@ -168,7 +172,8 @@ export class Router {
     });
     this.traffic = this.#handovers;
     const isDraining = (): boolean => this.#state !== "open";
-    this.directory = new LiveDirectory({ functions, triggers, peers: this.#sessions, isDraining });
+    const peers = this.#sessions;
+    this.directory = new LiveDirectory({ functions, triggers, peers, absences, isDraining });
   }
 
   /** Calls that run or are parked, void calls included. */
@@ -298,6 +303,7 @@ export class Router {
   /** Cleans up after a connection in the order that PROTOCOL 3.6 requires. */
   #disconnected(peer: Peer, reason: string): void {
     this.#sessions.delete(peer.id);
+    const functions = this.#functions.entriesOf(peer);
     const { registered, removed } = this.#functions.removePeer(peer);
     this.#calls.removePeer(peer, reason);
     const had = this.#triggers.countOf(peer);
@@ -308,7 +314,7 @@ export class Router {
     this.#registrations.release(peer, peer.announcementHolding ?? NO_HOLDING);
     peer.announcementHolding = undefined;
     const worker_id = peer.id;
-    this.#report({ type: "worker_disconnected", worker_id, name, reason });
+    this.#report({ type: "worker_disconnected", worker_id, name, reason, functions });
     const ids_changed = removed > 0;
     if (registered > 0) this.#report({ type: "functions_changed", worker_id, ids_changed });
     this.#triggersChanged(peer, this.#triggers.countOf(peer) < had);
@@ -425,7 +431,8 @@ export class Router {
       return;
     }
     const type = "trigger_parked";
-    this.#report({ type, worker_id: owner.id, trigger_id, trigger_type, function_id });
+    const why = this.directory.trigger(trigger_id)?.reason ?? "";
+    this.#report({ type, worker_id: owner.id, trigger_id, trigger_type, function_id, why });
   }
 
   #isRegistered(peer: Peer, id: string, namespace: string): boolean {

@@ -33,6 +33,8 @@ import { type Holding, NO_HOLDING, Registrations } from "./registrations.ts";
 
 /** Triggers and trigger types that one worker may register. */
 export const TRIGGERS_PER_WORKER_MAX = 10_000;
+/** Characters that are kept of a provider's reason to refuse a trigger. */
+const REFUSAL_CHARS_MAX = 500;
 
 /** Receives the provider's first reply to a trigger: an error, or `undefined` for success. */
 export type OnSettled = (error: ErrorBody | undefined) => void;
@@ -64,6 +66,8 @@ export interface Delivery {
   readonly members: Map<Peer, Trigger>;
   /** The provider refused it and holds nothing. */
   isRefused: boolean;
+  /** The provider's message, shortened; empty unless it refused. */
+  refusal: string;
   /** Those of equal triggers, for types of built-in workers. */
   readonly equals: EqualDeliveries<Delivery> | undefined;
 }
@@ -221,6 +225,8 @@ export class TriggerTable {
     if (delivery?.provider !== from) return false;
     const wasRefused = delivery.isRefused;
     delivery.isRefused = error !== undefined;
+    // A copy: a slice would keep the provider's whole frame in memory.
+    delivery.refusal = error ? ` ${error.message.slice(0, REFUSAL_CHARS_MAX)}`.slice(1) : "";
     for (const trigger of [...delivery.members.values()]) {
       const { id, trigger_type, function_id } = trigger.registration;
       if (error && !trigger.onSettled) {
@@ -264,6 +270,7 @@ export class TriggerTable {
       type,
       members: new Map(),
       isRefused: false,
+      refusal: "",
       equals,
     };
     equals?.add(delivery);

@@ -448,6 +448,7 @@ Deno.test("a parked trigger is reported, and nothing is sent to its worker", () 
     trigger_id: "t1",
     trigger_type: "file-watch",
     function_id: "docs::index",
+    why: "no worker provides the trigger type file-watch",
   }]);
   assert.deepEqual(originator.connection.take(), []);
 });

@@ -103,6 +103,7 @@ export function logEvent(log: Log, event: EngineEvent): void {
         trigger: event.trigger_id,
         trigger_type: event.trigger_type,
         function_id: event.function_id,
+        why: event.why,
       });
     case "warning":
       return log.warn(event.text, {

@@ -139,12 +139,13 @@ Deno.test("the observer of a log gets every line unchanged, also below the level
 Deno.test("logEvent() writes a trigger that waits for its type at info, with what it names", () => {
   const { log, lines } = eventLog();
   const trigger = { trigger_id: "t1", trigger_type: "cron", function_id: "docs::index" };
+  const why = "no worker provides the trigger type cron";
 
-  logEvent(log, { type: "trigger_parked", worker_id: "w1", ...trigger });
+  logEvent(log, { type: "trigger_parked", worker_id: "w1", ...trigger, why });
 
   assert.deepEqual(lines, [
     'info trigger waits for its type {"id":"w1","trigger":"t1","trigger_type":"cron",' +
-    '"function_id":"docs::index"}',
+    '"function_id":"docs::index","why":"no worker provides the trigger type cron"}',
   ]);
 });
 

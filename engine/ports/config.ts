@@ -98,12 +98,22 @@ export interface KnownWorker {
   readonly runsAlways?: boolean;
   /** Runs in an engine without a config.yaml. */
   readonly runsByDefault?: boolean;
+  /** What it provides while it runs, for those who ask for it while it does not. */
+  readonly offers?: WorkerOffers;
   /**
    * Checks the `config` of its entry in config.yaml.
    *
    * @throws {Error} With every problem as `issues`, a list of {@linkcode ConfigIssue}.
    */
   parse(raw: unknown): unknown;
+}
+
+/** What a built-in worker provides in the default namespace. */
+export interface WorkerOffers {
+  /** Ids, or their beginnings with a `*` behind. */
+  readonly functions?: readonly string[];
+  /** Ids. */
+  readonly triggerTypes?: readonly string[];
 }
 
 /** One thing that is wrong with the `config` of a built-in worker. */

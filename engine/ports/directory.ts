@@ -50,7 +50,10 @@ export interface TriggerView {
   readonly namespace: string;
   readonly config: Json;
   readonly metadata?: Json;
+  /** `offered`: its provider received it and did not refuse. */
   readonly state: "parked" | "offered" | "refused";
+  /** Why it does not fire, and what to do; `null` while it is offered. */
+  readonly reason: string | null;
   /** Connection that registered it. */
   readonly worker_id: string;
   readonly worker_name: string;

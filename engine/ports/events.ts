@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { FunctionKey } from "./absences.ts";
+
 /** Warnings that one connection may cause within {@linkcode WARNINGS_WINDOW_MS}. */
 export const WARNINGS_MAX = 20;
 /** See {@linkcode WARNINGS_MAX}. */
@@ -22,7 +24,14 @@ export type EngineEvent =
   }
   /** A worker has left a ping unanswered, or something arrived from it again. */
   | { type: "worker_suspected"; worker_id: string; name: string | null; is_suspect: boolean }
-  | { type: "worker_disconnected"; worker_id: string; name: string | null; reason: string }
+  | {
+    type: "worker_disconnected";
+    worker_id: string;
+    name: string | null;
+    reason: string;
+    /** The functions that it had registered; to be read at once. */
+    functions?: readonly FunctionKey[];
+  }
   /** A worker's functions changed; `ids_changed`: the set of all ids did, too. */
   | { type: "functions_changed"; worker_id: string; ids_changed: boolean }
   | { type: "triggers_changed"; worker_id: string }
@@ -37,6 +46,8 @@ export type EngineEvent =
     trigger_id: string;
     trigger_type: string;
     function_id: string;
+    /** Why the type has no provider, and what to do. */
+    why: string;
   }
   /** Something that needs attention. */
   | { type: "warning"; text: string; worker_id: string | null; detail: string };

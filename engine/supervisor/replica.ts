@@ -320,7 +320,7 @@ export class Replica {
     if (next.state !== "waiting") return this.#giveUp(next.state, next.text);
     this.tracker.error(reason);
     this.tracker.countRestart();
-    this.tracker.set("waiting", next.text);
+    this.tracker.wait(next.ms, next.text);
     this.#context.changed();
     await pause(this.#tools.clock, next.ms, signal);
   }

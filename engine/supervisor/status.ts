@@ -50,6 +50,7 @@ export class StatusTracker {
   #lastExit: DatedText | null = null;
   #lastError: DatedText | null = null;
   #tail: string[] = [];
+  #nextStartMs: number | null = null;
 
   /**
    * Starts as `stopped`. `logFields` name the replica in the log; `changed` is called after each
@@ -69,6 +70,17 @@ export class StatusTracker {
 
   get state(): WorkerState {
     return this.#state;
+  }
+
+  /** When the next start is due, in milliseconds since 1970; `null` unless it waits for one. */
+  get nextStartMs(): number | null {
+    return this.#state === "waiting" ? this.#nextStartMs : null;
+  }
+
+  /** Waits for the next start, in so many milliseconds. */
+  wait(ms: number, reason: string): void {
+    this.#nextStartMs = this.#clock.wall() + ms;
+    this.set("waiting", reason);
   }
 
   /** Enters a state, or changes the reason of the current one. */

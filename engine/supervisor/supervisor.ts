@@ -7,6 +7,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { Absence } from "../ports/absences.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
 import type { EngineEvent } from "../ports/events.ts";
@@ -145,6 +146,15 @@ export class Supervisor {
   /** The last lines of its log with their times. Rejects with `NOT_FOUND`. */
   async logs(name: string, tail: number): Promise<string[]> {
     return await this.#group(name).logs(tail);
+  }
+
+  /** Why a function is not there that one of the workers offered before. */
+  absence(function_id: string, namespace: string): Absence | undefined {
+    for (const group of this.#groups.values()) {
+      const absence = group.absence(function_id, namespace);
+      if (absence) return absence;
+    }
+    return undefined;
   }
 
   /** Handles an event of the core. */

@@ -11,6 +11,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { Absence } from "../ports/absences.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
 import type { EngineEvent } from "../ports/events.ts";
 import type { OutputLine, Running } from "../ports/launcher.ts";
@@ -21,6 +22,7 @@ import { EditWatch, type EditWatchTools, type WorkerChange } from "../watch/work
 import { withoutEffect, type WorkerSpec } from "../install/manifest.ts";
 import { OutputLog } from "../process/output.ts";
 import { isolationOf } from "../install/prepare.ts";
+import { absenceOf, LostFunctions } from "./lost_functions.ts";
 import { launchOf } from "./replica_run.ts";
 import { Releases, type ReleaseTools } from "./releases.ts";
 import { Replica, type ReplicaTools } from "./replica.ts";
@@ -41,6 +43,7 @@ export class WorkerGroup {
   readonly #log: OutputLog;
   readonly #watch: EditWatch;
   readonly #releases: Releases;
+  readonly #lost = new LostFunctions();
   /** By number, from 1; includes replicas that are no longer desired and have not ended yet. */
   readonly #replicas = new Map<number, Replica>();
   /** Replicas start after it has settled. */
@@ -106,6 +109,21 @@ export class WorkerGroup {
     );
   }
 
+  /** Why a function is not there that it offered before; `undefined`: it did not, or is ready. */
+  absence(function_id: string, namespace: string): Absence | undefined {
+    if (!this.#lost.has(function_id, namespace)) return undefined;
+    const nowMs = this.#tools.clock.wall();
+    const absences = this.#desiredReplicas.map(({ tracker, current }) => {
+      const { state, reason, lastExit } = tracker.status();
+      const connections = current?.readiness.connections ?? [];
+      const isConnected = connections.some((id) => this.#tools.directory.worker(id) !== undefined);
+      const next_start_ms = tracker.nextStartMs;
+      const replica = { state, reason, lastExit, isConnected, next_start_ms };
+      return absenceOf(this.#entry.name, replica, nowMs);
+    });
+    return absences.every((absence) => absence) ? absences[0] : undefined;
+  }
+
   /** The last lines of its output, with their times. */
   logs(tail: number): Promise<string[]> {
     return this.#log.tail(tail);
@@ -148,9 +166,16 @@ export class WorkerGroup {
     const launches = [...this.#replicas.values()].flatMap(({ current }) =>
       current?.readiness ?? []
     );
+    if (event.type === "worker_disconnected") {
+      this.#lost.disconnected(event.worker_id, event.functions ?? []);
+    }
     if (event.type !== "worker_announced") {
       for (const launch of launches) launch.onEvent(event);
-    } else launchOf(event, this.#entry.name, launches)?.add(event.worker_id);
+    } else {
+      const launch = launchOf(event, this.#entry.name, launches);
+      launch?.add(event.worker_id);
+      if (launch) this.#lost.announced(event.worker_id);
+    }
     if (event.type !== "worker_announced" && event.type !== "functions_changed") return;
     const isOurs = launches.some(({ connections }) => connections.includes(event.worker_id));
     if (isOurs) this.#tools.changed?.(this.#entry.name);

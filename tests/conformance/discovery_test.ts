@@ -113,7 +113,7 @@ proveOnWire("lists of functions", {
       ...summary,
       request_schema: ASKED,
       response_schema: ANSWERED,
-      registered_triggers: [trigger],
+      registered_triggers: [{ ...trigger, status: "active" }],
     };
     const g = { function_id: "detail::g", ...summary, registered_triggers: [] };
     assert.deepEqual(await info({ function_id: "detail::f" }), f);
@@ -205,7 +205,10 @@ proveOnWire("lists of triggers", {
     const all = await list(client, "registered-triggers", { function_id: "inst::f" });
 
     const config_summary = `${JSON.stringify(config).slice(0, 80)}…`;
-    const first = { ...trigger, worker_name: "instancer", config_summary };
+    const [{ worker_id } = {}] = all;
+    assert.equal(typeof worker_id, "string");
+    const facts = { worker_name: "instancer", worker_id: worker_id!, status: "active" };
+    const first = { ...trigger, ...facts, config_summary };
     assert.deepEqual(all, [
       first,
       { ...first, id: "inst-2", config: {}, config_summary: "{}" },

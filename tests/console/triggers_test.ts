@@ -94,11 +94,11 @@ Deno.test({
 
     await t.step("a trigger that waits says for what, and has an address of its own", async () => {
       await row(page, "inbox").click();
-      await page.getByText("The trigger waits and starts by itself").waitFor();
+      await page.getByText("It starts by itself when a worker provides its type").waitFor();
 
       await page.reload();
 
-      await page.getByText("The trigger waits and starts by itself").waitFor();
+      await page.getByText("It starts by itself when a worker provides its type").waitFor();
     });
 
     await t.step("a trigger whose function is missing says so", async () => {

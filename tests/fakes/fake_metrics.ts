@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { FunctionView, WorkerView } from "../../engine/ports/directory.ts";
+import type { FunctionView, TriggerView, WorkerView } from "../../engine/ports/directory.ts";
 import { UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
 import type { ReplicaStatus, WorkerStatus } from "../../engine/ports/supervision.ts";
 import type { FunctionMeter, Meters, RouterLoad } from "../../engine/ports/telemetry.ts";
@@ -43,12 +43,15 @@ export class FakeMetrics implements Disposable {
     });
   }
 
+  triggerViews: TriggerView[] = [];
+
   /** As much of a directory as metrics look at. */
   get directory() {
     return {
       workers: () => this.workers,
       worker: (id: string) => this.workers.find((view) => view.id === id),
       functions: () => this.functionViews,
+      triggers: () => this.triggerViews,
       function: (_: string, id: string) => ({ internal: this.hidden.has(id) }) as FunctionView,
     };
   }

@@ -16,6 +16,7 @@ import {
   Router,
   type RouterSettings,
 } from "../../engine/core/router.ts";
+import { type Absences, NO_ABSENCES } from "../../engine/ports/absences.ts";
 import type { CallObserver } from "../../engine/ports/call_observer.ts";
 import { type MemoryBudget, UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
 import type { EngineEvent } from "../../engine/ports/events.ts";
@@ -77,6 +78,7 @@ export function fakeRouter(
   settings: Partial<RouterSettings> = {},
   observe: (clock: FakeClock) => CallObserver = () => noopObserver,
   memory: MemoryBudget = UNLIMITED_MEMORY,
+  absences: Absences = NO_ABSENCES,
 ): FakeRouter {
   const clock = new FakeClock();
   const events: EngineEvent[] = [];
@@ -91,6 +93,7 @@ export function fakeRouter(
     report: (event) => events.push(event),
     observer: observe(clock),
     memory,
+    absences,
     telemetry: ({ bytes, ...frame }) => telemetry.push({ ...frame, bytes: bytes.slice() }),
   });
   const open = (info: Partial<PeerInfo> = {}): FakeWorker => {

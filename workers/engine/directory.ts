@@ -73,6 +73,7 @@ const ListTriggers = v.object({
   trigger_type: Text,
   function_id: Text,
   worker: Text,
+  status: v.nullish(v.picklist(["active", "parked", "refused", "inactive"])),
   include_internal: v.nullish(v.boolean()),
 });
 const TriggerInfo = v.object({ id: v.text(1) });
@@ -211,16 +212,21 @@ function listTriggers(
   directory: Directory,
   query: v.InferOutput<typeof ListTriggers>,
 ): Page {
-  const { search, trigger_type, function_id, worker, include_internal } = query;
+  const { search, trigger_type, function_id, worker, status, include_internal } = query;
   const hasText = searchFor(search);
   const views = directory.triggers().filter((view) =>
     (!trigger_type || view.trigger_type === trigger_type) &&
     (!function_id || view.function_id === function_id) &&
     (!worker || view.worker_name === worker) &&
+    (!status || statusOf(view) === status || (status === "inactive" && view.reason !== null)) &&
     hasText(view.id, view.trigger_type, view.function_id) &&
     (include_internal || !runsHidden(directory, view.namespace, view.function_id))
   );
   return pageOf(views, triggerKeys, triggerSummary, query);
+}
+
+function statusOf({ state }: TriggerView): "active" | "parked" | "refused" {
+  return state === "offered" ? "active" : state;
 }
 
 function triggerKeys({ trigger_type, id }: TriggerView): string[] {
@@ -365,7 +371,10 @@ function functionDetail(view: FunctionView, triggers: readonly TriggerView[]): J
   const own = triggers.filter(({ function_id, namespace }) =>
     function_id === view.function_id && namespace === view.namespace
   );
-  const entryOf = ({ id, trigger_type, config }: TriggerView) => ({ id, trigger_type, config });
+  const entryOf = (view: TriggerView) => {
+    const { id, trigger_type, config, reason } = view;
+    return { id, trigger_type, config, status: statusOf(view), ...reason !== null && { reason } };
+  };
   const page = pageOf(own, ({ id }) => [id], entryOf, {}, DETAIL_BOUNDS);
   const registered_triggers = page.entries;
   return {
@@ -395,12 +404,15 @@ function typeDetail(view: TriggerTypeView): JsonObject {
 
 /** A trigger in a list. */
 export function triggerSummary(view: TriggerView): JsonObject {
-  const { id, trigger_type, function_id, worker_name, config } = view;
+  const { id, trigger_type, function_id, worker_name, worker_id, reason, config } = view;
   return {
     id,
     trigger_type,
     function_id,
     worker_name,
+    worker_id,
+    status: statusOf(view),
+    ...reason !== null && { reason },
     config,
     config_summary: summarize(config),
   };

@@ -339,7 +339,9 @@ Deno.test("engine::registered-triggers::list shows triggers with a short summary
     "config_summary",
     "function_id",
     "id",
+    "status",
     "trigger_type",
+    "worker_id",
     "worker_name",
   ]);
   assert.equal(trigger!.config_summary, '{"note":"' + "x".repeat(71) + "…");
@@ -439,6 +441,7 @@ function wireTrace(config: Json): Json {
     namespace: "default",
     config,
     state: "offered",
+    reason: null,
     worker_id: "w",
     worker_name: "shop",
   };

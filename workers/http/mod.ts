@@ -30,6 +30,7 @@ export const http: BuiltinWorker<HttpConfig> = {
   name: "engine-http",
   runsByDefault: true,
   summary: "HTTP routes that run functions",
+  offers: { triggerTypes: ["http"] },
   parse: parseHttpConfig,
   start(worker, config, host) {
     const { routes, fetch, handler, running } = assemble(worker, config, host);

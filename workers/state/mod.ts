@@ -48,6 +48,7 @@ export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
   name: "engine-state",
   runsByDefault: true,
   summary: "Shared values by scope and key",
+  offers: { functions: ["state::*"], triggerTypes: ["state"] },
   parse: (raw) => fitConfig(Config, raw),
   start(worker, _config, { store, clock, log, memory }) {
     const started = new AsyncDisposableStack();

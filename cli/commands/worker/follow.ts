@@ -21,6 +21,7 @@ import type { Progress, ProgressRow } from "../../progress.ts";
 import { printable, renderDuration } from "../../render.ts";
 import type { Terminal } from "../../terminal.ts";
 import { LogTail } from "./logs.ts";
+import { readInactiveTriggers, renderInactiveTriggers } from "./triggers.ts";
 import { failureOf, isSummary, phaseOf, readyOf, renderReady } from "./view.ts";
 
 /** How long the engine may take to accept a request about a worker. */
@@ -117,7 +118,7 @@ export class FollowedWorker implements Followed {
     if (goal === "stopped" && status.state !== "stopping") return this.#stopped(status);
     if (goal === "ready" && stand !== "moving") {
       const isDone = this.#isNew(status) && (stand === "ended" || isAsDesired(status, desired));
-      if (isDone) return stand === "ready" ? this.#ready(status) : await this.#fail(status);
+      if (isDone) return await (stand === "ready" ? this.#ready(status) : this.#fail(status));
       // The engine gave up: the old replicas keep running, or the request had no effect.
       const isOver = stand === "ended" || status.launch > (before?.launch ?? Infinity);
       if (isOver && now - this.#movedAtMs > STALE_MS) return await this.#fail(status);
@@ -148,7 +149,9 @@ export class FollowedWorker implements Followed {
     return renewed === "all" ? isRenewed(before, status) : status.launch > before.launch;
   }
 
-  #ready(status: WorkerStatus): void {
+  async #ready(status: WorkerStatus): Promise<void> {
+    const triggers = await readInactiveTriggers(this.#options.engine, status);
+    if (this.#exitCode !== undefined) return; // Given up during the call.
     this.#enter("");
     const warning = isSummary(status) ? null : status.reason;
     const installed = this.#installMs !== undefined && status.dependencies === "installed";
@@ -159,7 +162,10 @@ export class FollowedWorker implements Followed {
     if (installed) this.#sayInstalled();
     this.#end(EXIT_DONE, ["ready", ...facts].join(", "), {
       out: [renderReady(status)],
-      err: warning === null ? [] : [printable(`${this.name}  ${warning}`)],
+      err: [
+        ...warning === null ? [] : [printable(`${this.name}  ${warning}`)],
+        ...renderInactiveTriggers(triggers).map((line) => `${this.name}  ${line}`),
+      ],
     });
   }
 

@@ -27,6 +27,7 @@ import {
   statusOf,
 } from "./follow.ts";
 import { addLogs } from "./logs.ts";
+import { readInactiveTriggers, renderInactiveTriggers } from "./triggers.ts";
 import { renderStatus, renderWorkers } from "./view.ts";
 
 const EXAMPLES = `
@@ -89,8 +90,12 @@ export function addStatus(group: Command, terminal: Terminal): void {
     .action(async (name, flags) => {
       await using engine = await terminal.connect(flags);
       const status = await statusOf(engine, name);
-      if (flags.json) return terminal.out(compactJson(status as unknown as Json));
+      const inactive_triggers = await readInactiveTriggers(engine, status);
+      if (flags.json) {
+        return terminal.out(compactJson({ ...status, inactive_triggers } as unknown as Json));
+      }
       for (const line of renderStatus(status, terminal.wall())) terminal.out(line);
+      for (const line of renderInactiveTriggers(inactive_triggers)) terminal.out(`  ${line}`);
     });
 }
 

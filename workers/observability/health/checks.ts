@@ -31,7 +31,7 @@ export interface HealthCheck {
 /** Sources of the checks. */
 export interface HealthParts {
   readonly clock: Clock;
-  readonly directory: Pick<Directory, "functions" | "workers">;
+  readonly directory: Pick<Directory, "functions" | "workers" | "triggers">;
   readonly store: Store;
   readonly disk: Pick<DataDisk, "read">;
   readonly workers: WorkerMonitor;
@@ -74,6 +74,7 @@ export async function measureHealth(parts: HealthParts): Promise<HealthCheck[]> 
     stalledWrites(samples),
     slowFunctions(parts),
     missingSchemas(parts),
+    inactiveTriggers(parts),
     clockSkew(parts),
     await diskSync(parts),
     await diskSpace(parts),
@@ -161,6 +162,29 @@ function missingSchemas({ directory }: HealthParts): HealthCheck {
       : `${bare.length} of ${own.length} functions have no payload schema: ` +
         named(bare),
     remedy: remedyFor(status, "Give them a request_format; invalid payloads are then rejected"),
+  };
+}
+
+function inactiveTriggers({ directory }: HealthParts): HealthCheck {
+  const all = directory.triggers();
+  const idle = all.filter(({ reason }) => reason !== null);
+  const status = idle.length === 0 ? "ok" : "warn";
+  const [first] = idle;
+  const names = [
+    ...new Set(
+      idle.map(({ trigger_type, function_id, worker_name }) =>
+        `${trigger_type} of ${function_id} (${worker_name})`
+      ),
+    ),
+  ];
+  return {
+    name: "triggers",
+    status,
+    measured: idle.length,
+    message: idle.length === 0
+      ? `None of ${all.length} triggers is parked or refused`
+      : `${idle.length} of ${all.length} triggers do not fire: ${named(names)}`,
+    remedy: first ? `${first.trigger_type} of ${first.function_id}: ${first.reason}` : null,
   };
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { FunctionView } from "../../../engine/ports/directory.ts";
+import type { FunctionView, TriggerView } from "../../../engine/ports/directory.ts";
 import type { Store } from "../../../engine/ports/store.ts";
 import { MemoryStore } from "../../../engine/store/memory_store.ts";
 import {
@@ -64,6 +64,7 @@ Deno.test("All checks of an idle engine are ok, without a remedy", async () => {
     "writes",
     "slow functions",
     "schemas",
+    "triggers",
     "clocks",
     "disk",
     "disk space",
@@ -151,6 +152,28 @@ Deno.test("Functions without a schema are counted and the first are named", asyn
     check.message,
     "4 of 5 functions have no payload schema: f::b, f::c, f::d and 1 more",
   );
+});
+
+Deno.test("Triggers that do not fire are counted and named, with the reason of the first", async () => {
+  using it = setup();
+  const trigger = (function_id: string, reason: string | null): TriggerView => ({
+    id: function_id,
+    trigger_type: "htp",
+    trigger_namespace: "default",
+    function_id,
+    namespace: "default",
+    config: {},
+    state: reason === null ? "offered" : "parked",
+    reason,
+    worker_id: "w1",
+    worker_name: "py",
+  });
+  it.at.triggerViews = [trigger("a", null), trigger("b", "did you mean http?"), trigger("c", "no")];
+
+  const { status, measured, message, remedy } = (await it.measure()).get("triggers")!;
+  assert.deepEqual([status, measured], ["warn", 2]);
+  assert.equal(message, "2 of 3 triggers do not fire: htp of b (py), htp of c (py)");
+  assert.equal(remedy, "htp of b: did you mean http?");
 });
 
 for (const [skew, status] of [[-500, "ok"], [-5_000, "warn"], [90_000, "fail"]] as const) {

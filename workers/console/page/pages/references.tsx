@@ -8,6 +8,7 @@ import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import { DEFAULT_NAMESPACE, type JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import {
+  Badge,
   CopyButton,
   Link,
   link,
@@ -88,6 +89,14 @@ export function triggerLabel(type: string, config: unknown, summary = ""): strin
   if (known !== "") return known;
   const short = summary || JSON.stringify(config ?? {});
   return short === "{}" || short === "null" ? "always" : short;
+}
+
+/** Marks a trigger that does not fire, with the reason; nothing for one that does. */
+export function InactiveBadge(
+  { status, reason }: { status?: string | undefined; reason?: string | undefined },
+): VNode | null {
+  if (status === undefined || status === "active") return null;
+  return <Badge tone="warn" title={reason}>{status}</Badge>;
 }
 
 /** Whether a list also shows what belongs to the engine itself; in the address as `all`. */

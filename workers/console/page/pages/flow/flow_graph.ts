@@ -34,6 +34,8 @@ export interface FlowTrigger {
   readonly function_id: string;
   readonly config: unknown;
   readonly config_summary?: string;
+  /** Older engines leave it out. */
+  readonly status?: "active" | "parked" | "refused";
 }
 
 /** What the graph is made from. */
@@ -105,7 +107,9 @@ export interface FlowGraph {
 
 /** Makes the graph. The same input gives the same graph in the same order. */
 export function flowGraph(given: FlowInput, view: FlowView): FlowGraph {
-  const input = { ...given, triggers: uniqueTriggers(given.triggers) };
+  // A parked or refused trigger carries nothing.
+  const active = given.triggers.filter(({ status = "active" }) => status === "active");
+  const input = { ...given, triggers: uniqueTriggers(active) };
   const owners = new Map(input.functions.map((fn) => [fn.function_id, fn.worker_name]));
   const edges = [...triggerEdges(input, owners), ...callEdges(input, owners)];
   const touched = new Set(edges.flatMap(({ from, to }) => [from.row, to.row]));

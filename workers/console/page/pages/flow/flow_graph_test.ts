@@ -255,3 +255,19 @@ function flowEdge(
 ) {
   return { id, from, to, kind: "call" as const, functionId: null, mapEdges: [] };
 }
+
+Deno.test("flowGraph() leaves out triggers that do not fire, and so do its edges", () => {
+  const [http, state, ...rest] = INPUT.triggers;
+  const triggers = [
+    { ...http!, status: "active" as const },
+    { ...state!, status: "refused" as const },
+    { ...state!, id: "9", trigger_type: "crn", status: "parked" as const },
+    ...rest,
+  ];
+
+  const { cards, edges } = flowGraph({ ...INPUT, triggers }, VIEW);
+
+  const types = cards.filter(({ kind }) => kind === "trigger").map(({ title }) => title);
+  assert.deepEqual(types, ["http"]);
+  assert.deepEqual(edges.filter(({ kind }) => kind === "trigger").length, 1);
+});

@@ -27,7 +27,7 @@ import {
   useTrigger,
 } from "../../kit/mod.ts";
 import type { FunctionInfo } from "./function_rows.ts";
-import { functionKey, triggerLabel } from "../references.tsx";
+import { functionKey, InactiveBadge, triggerLabel } from "../references.tsx";
 import { CallCode } from "./snippets.tsx";
 import { InvokePanel, useInvoke } from "./invoke_panel.tsx";
 import type { SamplesState } from "../metrics/samples.ts";
@@ -128,9 +128,10 @@ function About({ info }: { info: FunctionInfo }): VNode {
         ? <p class="said">No trigger does; it runs when a worker calls it.</p>
         : (
           <ul class="fn-triggers">
-            {registered_triggers.map(({ id, trigger_type, config }) => (
+            {registered_triggers.map(({ id, trigger_type, config, status, reason }) => (
               <li key={id}>
                 <Badge>{trigger_type}</Badge>
+                <InactiveBadge status={status} reason={reason} />
                 <Link to={link("/triggers", id)}>{triggerLabel(trigger_type, config)}</Link>
               </li>
             ))}

@@ -36,6 +36,9 @@ export interface FunctionInfo {
     readonly id: string;
     readonly trigger_type: string;
     readonly config: Json;
+    /** Older engines leave it out. */
+    readonly status?: "active" | "parked" | "refused";
+    readonly reason?: string;
   }[];
 }
 

@@ -181,7 +181,10 @@ export function CallCode(
   const base = useHttpUrl();
   // Replicas register equal routes.
   const curls = new Set(
-    info.registered_triggers.filter(({ trigger_type }) => trigger_type === "http")
+    info.registered_triggers
+      .filter(({ trigger_type, status = "active" }) =>
+        trigger_type === "http" && status === "active"
+      )
       .flatMap(({ config }) => base && curlOf(config, payload, base) || []),
   );
   return (

@@ -14,7 +14,14 @@ export interface TriggerItem {
   readonly worker_name: string;
   readonly config: Json;
   readonly config_summary: string;
+  /** Older engines leave it out. */
+  readonly status?: TriggerStatus;
+  /** Why it does not fire; only of one that does not. */
+  readonly reason?: string;
 }
+
+/** `parked`: no worker provides its type; `refused`: the provider said no. */
+export type TriggerStatus = "active" | "parked" | "refused";
 
 /** A trigger type as `engine::triggers::list` returns it. */
 export interface TriggerTypeItem {

@@ -36,7 +36,13 @@ import {
   useTypedMember,
 } from "../../kit/mod.ts";
 import { routeOf } from "../functions/http_request.ts";
-import { EngineOwnToggle, functionAddress, triggerLabel, useEngineOwn } from "../references.tsx";
+import {
+  EngineOwnToggle,
+  functionAddress,
+  InactiveBadge,
+  triggerLabel,
+  useEngineOwn,
+} from "../references.tsx";
 import { HttpTester } from "./http_tester.tsx";
 import {
   type TriggerItem,
@@ -177,7 +183,13 @@ const COLUMNS: readonly Column<TriggerRow>[] = [
     id: "trigger",
     title: "Trigger",
     width: "minmax(200px, 2fr)",
-    cell: (row) => row.kind === "type" ? <TypeHead row={row} /> : <What item={row.item} />,
+    cell: (row) =>
+      row.kind === "type" ? <TypeHead row={row} /> : (
+        <span class="row-flex">
+          <InactiveBadge status={row.item.status} reason={row.item.reason} />
+          <What item={row.item} />
+        </span>
+      ),
   },
   {
     id: "function",
@@ -317,10 +329,10 @@ function About({ item }: { item: TriggerItem }): VNode {
   const namespace = value?.function?.namespace ?? DEFAULT_NAMESPACE;
   return (
     <div class="stack-4">
-      {value !== null && value.trigger === null && (
+      {item.reason !== undefined && (
         <p class="notice warn">
-          No worker provides the type <code class="code">{trigger_type}</code>{" "}
-          now. The trigger waits and starts by itself when one does.
+          It does not fire: {item.reason}
+          {item.status === "parked" && ". It starts by itself when a worker provides its type."}
         </p>
       )}
       {value !== null && value.function === null && (
@@ -332,6 +344,7 @@ function About({ item }: { item: TriggerItem }): VNode {
       <Pairs
         pairs={[
           ["Type", <Badge key="">{trigger_type}</Badge>],
+          ["Status", item.status],
           ["Runs", <Link key="" to={functionAddress(function_id, namespace)}>{function_id}</Link>],
           ["Asked for by", <Link key="" to={link("/workers", worker_name)}>{worker_name}</Link>],
           ["Provided by", value?.trigger?.worker_name],

@@ -1,0 +1,113 @@
+/**
+ * What commands print, from end to end, when something that a call or a trigger needs is not there:
+ * a built-in worker that was never added, a worker that is down, a mistyped trigger type.
+ *
+ * @module
+ */
+import assert from "node:assert/strict";
+import { EngineProcess } from "../fakes/engine_process.ts";
+import { until } from "../fakes/until.ts";
+
+const MANIFEST = `name: py
+runtime:
+  kind: javascript
+  package_manager: deno
+restart:
+  backoff_ms: 30000
+`;
+
+/** Offers functions, and triggers that do not fire here; `py::exit` ends it. */
+const WORKER = `
+import { registerWorker } from "engine-sdk";
+const worker = registerWorker();
+worker.registerFunction("py::hello", () => "hello");
+worker.registerFunction("py::read", () =>
+  worker.trigger({ function_id: "state::get", payload: { scope: "a", key: "b" } }));
+worker.registerFunction("py::exit", () => {
+  setTimeout(() => Deno.exit(7), 50);
+});
+const config = { api_path: "/hello" };
+worker.registerTrigger({ type: "http", function_id: "py::hello", config });
+worker.registerTrigger({ type: "sate", function_id: "py::hello", config: {} });
+worker.registerTrigger({ type: "state", function_id: "py::hello", config: { scope: 5 } });
+`;
+
+async function setup(): Promise<EngineProcess> {
+  const engine = await EngineProcess.start();
+  const imports = { "engine-sdk": "../../.engine/sdk/typescript/engine_sdk.js" };
+  await engine.write("workers/py/engine.worker.yaml", MANIFEST);
+  await engine.write("workers/py/main.js", WORKER);
+  await engine.write("workers/py/deno.json", JSON.stringify({ imports }));
+  return engine;
+}
+
+const NO_HTTP = "trigger http of py::hello is parked: no worker provides the trigger type http: " +
+  "engine-http provides it, which is not in config.yaml; to fix it: engine worker add engine-http";
+const NO_SATE = "trigger sate of py::hello is parked: no worker provides the trigger type sate; " +
+  "did you mean state?";
+const REFUSED = "trigger state of py::hello is refused: its provider refused it: ";
+
+Deno.test("commands say which triggers do not fire, why, and what helps", async (t) => {
+  await using engine = await setup();
+
+  await t.step("worker add, which succeeds", async () => {
+    const { code, stderr } = await engine.command(
+      ...["worker", "add", "./workers/py", "--isolation", "process"],
+    );
+    assert.equal(code, 0, stderr);
+    for (const line of [NO_HTTP, NO_SATE, REFUSED]) assert.ok(stderr.includes(line), stderr);
+  });
+
+  await t.step("worker status", async () => {
+    const { stdout } = await engine.command("worker", "status", "py");
+    for (const line of [NO_HTTP, NO_SATE, REFUSED]) assert.ok(stdout.includes(line), stdout);
+  });
+
+  await t.step("doctor", async () => {
+    const { checks } = JSON.parse((await engine.command("doctor", "--json")).stdout);
+    const { status, measured, message } = checks.find(({ name }: { name: string }) =>
+      name === "triggers"
+    );
+    assert.deepEqual([status, measured], ["warn", 3]);
+    assert.match(message, /^3 of \d+ triggers do not fire: /);
+  });
+
+  await t.step("the command that was named makes the trigger fire", async () => {
+    await engine.command("worker", "add", "engine-http", "port=0");
+    const { stdout } = await engine.command("worker", "status", "py");
+    assert.ok(!stdout.includes("trigger http"), stdout);
+    assert.ok(stdout.includes(NO_SATE), stdout);
+  });
+});
+
+Deno.test("a call of a function that is not there says who called, why, and what helps", async (t) => {
+  await using engine = await setup();
+  await engine.command("worker", "add", "./workers/py", "--isolation", "process");
+
+  await t.step("a function of a built-in worker that is not in config.yaml", async () => {
+    await engine.command("worker", "remove", "engine-state");
+    const { code, stderr } = await engine.command("trigger", "py::read");
+    assert.equal(code, 1);
+    const [first, ...rest] = stderr.trimEnd().split("\n");
+    assert.equal(first, "error: function_not_found: Function state::get not found");
+    assert.deepEqual(rest.slice(0, 3), [
+      "  It was called by worker py",
+      "  engine-state provides it, which is not in config.yaml",
+      "  To fix it: engine worker add engine-state",
+    ]);
+  });
+
+  await t.step("a function of a worker that has ended and waits for its next start", async () => {
+    await engine.command("trigger", "py::exit");
+    let stderr = "";
+    await until(async () => {
+      stderr = (await engine.command("trigger", "py::hello")).stderr;
+      return stderr.includes("next start in");
+    }, () => stderr);
+    const [first, why] = stderr.split("\n");
+    assert.equal(first, "error: function_not_found: Function py::hello not found");
+    assert.match(why!, /^ {2}worker py is down \(exit 7\), next start in \d+ s$/);
+    const seconds = Number(/in (\d+) s/.exec(why!)![1]);
+    assert.ok(seconds > 0 && seconds <= 30, why);
+  });
+});
