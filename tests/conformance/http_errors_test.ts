@@ -5,7 +5,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { proveOnWire, type Wire, type WireClient } from "../fakes/wire_engine.ts";
 
 /** What a client got. */
@@ -67,6 +67,24 @@ proveOnWire("statuses of failures", {
       assert.equal(answer.status, status, code);
       const { error_id: _, ...error } = errorOf(answer);
       assert.deepEqual(error, { code, message: "no" });
+    }
+  },
+
+  "`details.status_code` from 400 to 599 decides instead, and adds `details.headers`": async (
+    wire,
+  ) => {
+    const worker = await serve(wire, "fails::own", { api_path: "/fails-own" });
+    const cases: [Json, number][] = [[404, 404], [599, 599], [302, 500], ["404", 500]];
+
+    for (const [status_code, status] of cases) {
+      const asked = fetch(`${wire.httpUrl}/fails-own`);
+      const details = { status_code, headers: { "retry-after": "9" } };
+      await worker.run({ error: { code: "own", message: "no", details } });
+      const response = await asked;
+      const { error_id: _, ...error } = errorOf({ status, text: await response.text() });
+      assert.deepEqual(error, { code: "own", message: "no" });
+      const retryAfter = response.headers.get("retry-after");
+      assert.deepEqual([response.status, retryAfter], [status, status === 500 ? null : "9"]);
     }
   },
 

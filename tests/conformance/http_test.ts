@@ -281,8 +281,12 @@ proveOnWire("responses made from what a handler returned", {
     const json = "application/json";
     const cases: [Json, number, string | null, string][] = [
       [{}, 200, json, "{}"],
-      [5, 200, json, "{}"],
-      ["text", 200, json, "{}"],
+      [5, 200, json, "5"],
+      ["text", 200, "text/plain; charset=utf-8", "text"],
+      [[1], 200, json, "[1]"],
+      [{ hello: 1 }, 200, json, '{"hello":1}'],
+      [{ body_base64: "aGk=" }, 200, "application/octet-stream", "hi"],
+      [{ headers: html, body_base64: "aGk=" }, 200, "text/html", "hi"],
       [{ status_code: 201, body: { a: null } }, 201, json, '{"a":null}'],
       [{ statusCode: 202, body: "quoted" }, 202, json, '"quoted"'],
       [{ status_code: 9999, body: null }, 200, json, "null"],
@@ -299,6 +303,15 @@ proveOnWire("responses made from what a handler returned", {
       const seen = [answer.status, answer.headers.get("content-type"), answer.text];
       assert.deepEqual(seen, [status, type, text], JSON.stringify(result));
     }
+  },
+
+  "each value of a header that is an array": async (wire) => {
+    const worker = await serve(wire, { "cookies::f": { api_path: "/cookies" } });
+    const headers = { "set-cookie": ["a=1", "b=2"] };
+
+    const { answer } = await exchange(wire, worker, "/cookies", { result: { headers } });
+
+    assert.deepEqual(answer.headers.getSetCookie(), ["a=1", "b=2"]);
   },
 
   "a handler that returns nothing is awaited until the timeout": async (wire) => {

@@ -252,9 +252,9 @@ export class RequestHandler {
     if (span) span.errorCode = known.code;
     if (this.#isDraining && known.code === "overloaded") return draining();
     const error_id = crypto.randomUUID();
-    const found = known instanceof StepError
-      ? errorReply(known.status, known.code, known.message, error_id)
-      : replyFromError(known, error_id);
+    const warn = match?.route.value.warn ?? (() => {});
+    const status = known instanceof StepError ? known.status : undefined;
+    const found = replyFromError(known, error_id, warn, status);
     const reply = found.status === 429 ? retryLater(found) : found;
     const fields = {
       error_id,
@@ -276,13 +276,17 @@ export class RequestHandler {
 /** Calls a function within the time that the request has left. */
 export type CallStep = (function_id: string, payload: Json) => Promise<Json | undefined>;
 
-/** A middleware or condition failed: the request ends with this status, whatever the code. */
+/**
+ * A middleware or condition failed: the request ends with this status, whatever the code, unless
+ * the details name one.
+ */
 export class StepError extends EngineError {
   /** The HTTP status. */
   readonly status: number;
 
   constructor(code: string, message: string, status: number, cause: unknown) {
-    super(code, message, { cause });
+    const details = cause instanceof EngineError ? cause.details : undefined;
+    super(code, message, { cause, ...details && { details } });
     this.name = "StepError";
     this.status = status;
   }
@@ -418,5 +422,6 @@ function draining(): Reply {
 }
 
 function retryLater(reply: Reply): Reply {
+  if (reply.headers.some(([name]) => name === "retry-after")) return reply;
   return { ...reply, headers: [...reply.headers, ["retry-after", "1"]] };
 }

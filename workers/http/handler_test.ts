@@ -160,6 +160,23 @@ for (
   });
 }
 
+Deno.test("An error that names its status and headers is answered with them", async () => {
+  const headers = { "retry-after": "30" };
+  const { route, fetch, lines } = fakeHttp({}, {
+    f: () => {
+      throw failure("busy", "come back", { details: { status_code: 429, headers } });
+    },
+  });
+  route("GET /f", "f");
+
+  const response = await fetch("GET /f");
+
+  assert.deepEqual([response.status, response.headers.get("retry-after")], [429, "30"]);
+  const { error } = await response.json();
+  assert.deepEqual([error.code, error.message], ["busy", "come back"]);
+  assert.ok(lines.every(({ level }) => level === "debug"));
+});
+
 for (const code of ["timeout", "TIMEOUT"]) {
   Deno.test(`An error ${code} is answered with 504 and nothing else`, async () => {
     const { route, fetch } = fakeHttp({}, {
@@ -374,6 +391,23 @@ for (
     const { error } = await response.json();
     assert.equal(error.code, code);
     assert.equal(error.message, "broken");
+    assert.equal(ran().at(-1), step);
+  });
+}
+
+for (const step of ["early", "condition", "own"]) {
+  Deno.test(`An error of ${step} that names its status is answered with it`, async () => {
+    const { send, ran } = setup({
+      [step]: () => {
+        const headers = { "www-authenticate": "Bearer" };
+        throw failure("unauthorized", "who?", { details: { status_code: 401, headers } });
+      },
+    });
+
+    const response = await send();
+
+    assert.deepEqual([response.status, response.headers.get("www-authenticate")], [401, "Bearer"]);
+    assert.equal((await response.json()).error.message, "who?");
     assert.equal(ran().at(-1), step);
   });
 }

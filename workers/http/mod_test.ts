@@ -272,6 +272,31 @@ Deno.test("A handler's own error code, stack and details stay where they belong"
   assert.match(String(it.local.lines[0]!.fields.stacktrace), /mod_test/);
 });
 
+Deno.test("A handler's cookies, bytes and error status reach the client of a real port", async () => {
+  await using it = await onPort();
+  const cookies = ["a=1; Path=/", "b=2"];
+  const png = new Uint8Array([0, 255, 13, 10]);
+  await it.serve("GET /png", () => {
+    const headers = { "set-cookie": cookies, "content-type": "image/png" };
+    return { body_base64: png.toBase64(), headers };
+  });
+  await it.serve("GET /plain", () => "hello");
+  await it.serve("GET /gone", () => {
+    const details = { status_code: 410, headers: { "x-since": "2026" } };
+    throw new EngineError("gone", "No longer here", { details });
+  });
+
+  const image = await fetch(`${it.url}/png`);
+  const plain = await fetch(`${it.url}/plain`);
+  const gone = await fetch(`${it.url}/gone`);
+
+  assert.deepEqual(new Uint8Array(await image.arrayBuffer()), png);
+  assert.deepEqual(image.headers.getSetCookie(), cookies);
+  assert.equal(await plain.text(), "hello");
+  assert.deepEqual([gone.status, gone.headers.get("x-since")], [410, "2026"]);
+  assert.equal((await gone.json()).error.code, "gone");
+});
+
 Deno.test("A route survives the replica that registered it last", async () => {
   await using it = await onPort();
   await it.serve("GET /f", () => ({ body: "first" }));

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { EngineError, isTimeout, meaningOf } from "../../sdk/typescript/wire/errors.ts";
+import { EngineError, isTimeout, meaningOf, thrownText } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { HEAD_BYTES_MAX, HEADERS_MAX } from "../kit/http/head.ts";
 import type { HeaderPair, ServedResponse } from "../kit/http/response.ts";
@@ -13,7 +13,7 @@ import type { HeaderPair, ServedResponse } from "../kit/http/response.ts";
 /** A response as data. */
 export interface Reply extends ServedResponse {
   /** `null`: none at all. */
-  readonly body: string | null;
+  readonly body: string | Uint8Array | null;
 }
 
 /** Warns about a returned value: a constant text, and the part of the value that it concerns. */
@@ -21,6 +21,10 @@ export type Warn = (text: string, about: string) => void;
 
 const JSON_TYPE: HeaderPair = ["content-type", "application/json"];
 const ONLY_JSON: readonly HeaderPair[] = [JSON_TYPE];
+const ONLY_TEXT: readonly HeaderPair[] = [["content-type", "text/plain; charset=utf-8"]];
+const BYTES_TYPE: HeaderPair = ["content-type", "application/octet-stream"];
+/** A value with one of these members describes a response; any other value is the body. */
+const ENVELOPE = ["status_code", "statusCode", "headers", "body", "body_base64"];
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** They describe the connection to the client, which the engine manages. */
@@ -36,21 +40,32 @@ const CONNECTION_HEADERS = new Set([
   "upgrade",
 ]);
 
-/** The response to a value that a handler returned; `value` is neither `null` nor absent. */
+/**
+ * The response to a value that a handler returned; `value` is neither `null` nor absent.
+ *
+ * @throws {EngineError} `invocation_failed` for what cannot be sent.
+ */
 export function replyFromValue(value: Json, warn: Warn): Reply {
-  const fields = isObject(value) ? value : {};
-  const status = readStatus(fields, warn);
-  const headers = fields.headers === undefined || fields.headers === null
+  if (typeof value === "string") return { status: 200, headers: ONLY_TEXT, body: value };
+  if (!isObject(value) || !ENVELOPE.some((name) => Object.hasOwn(value, name))) {
+    return { status: 200, headers: ONLY_JSON, body: JSON.stringify(value) };
+  }
+  const status = readStatus(value, warn);
+  const headers = value.headers === undefined || value.headers === null
     ? ONLY_JSON
-    : readHeaders(fields.headers, warn);
+    : readHeaders(value.headers, warn);
   const type = headers === ONLY_JSON ? undefined : contentType(headers);
-  const body = fields.body === undefined ? {} : fields.body;
   if (isBodiless(status)) {
     return { status, headers: headers === ONLY_JSON ? [] : headers, body: null };
   }
+  if (value.body_base64 !== undefined && value.body_base64 !== null) {
+    if (value.body !== undefined) warn("body is skipped, since there is body_base64", "body");
+    const typed = type === undefined ? withType(headers, BYTES_TYPE) : headers;
+    return { status, headers: typed, body: readBytes(value.body_base64) };
+  }
+  const body = value.body === undefined ? {} : value.body;
   if (type === undefined) {
-    const typed = headers === ONLY_JSON ? headers : [...headers, JSON_TYPE];
-    return { status, headers: typed, body: JSON.stringify(body) };
+    return { status, headers: withType(headers, JSON_TYPE), body: JSON.stringify(body) };
   }
   if (typeof body === "string") return { status, headers, body };
   return { status, headers, body: body === null ? "" : JSON.stringify(body) };
@@ -67,13 +82,41 @@ export function emptyReply(status: number, headers: readonly HeaderPair[] = []):
 }
 
 /**
- * The response to an error: its code alone decides the status, a passed deadline has no body.
- * `error_id` identifies the error in the log.
+ * The response to an error: `details.status_code` or `status`, else its code, decides the status. A
+ * passed deadline has no body. `error_id` identifies the error in the log.
  */
-export function replyFromError(error: EngineError, error_id: string): Reply {
-  if (isTimeout(error)) return emptyReply(504);
-  const status = meaningOf(error.code)?.status ?? 500;
-  return errorReply(status, error.code, plainMessage(error), error_id);
+export function replyFromError(
+  error: EngineError,
+  error_id: string,
+  warn: Warn,
+  status?: number,
+): Reply {
+  const { details } = error;
+  const own = details === undefined ? undefined : errorStatus(details.status_code);
+  if (own === undefined && status === undefined && isTimeout(error)) return emptyReply(504);
+  const final = own ?? status ?? meaningOf(error.code)?.status ?? 500;
+  const reply = errorReply(final, error.code, plainMessage(error), error_id);
+  if (own === undefined || details!.headers === undefined || details!.headers === null) {
+    return reply;
+  }
+  return { ...reply, headers: [...reply.headers, ...errorHeaders(details!.headers, warn)] };
+}
+
+/** The status that an error's details ask for; `undefined` if it is none of a failure. */
+function errorStatus(status: Json | undefined): number | undefined {
+  const isOne = typeof status === "number" && Number.isInteger(status) && status >= 400 &&
+    status <= 599;
+  return isOne ? status : undefined;
+}
+
+/** An error must have its response, so what is wrong with its headers only costs these. */
+function errorHeaders(headers: Json, warn: Warn): readonly HeaderPair[] {
+  try {
+    return readHeaders(headers, warn).filter(([name]) => name !== "content-type");
+  } catch (error) {
+    warn("headers of an error are skipped", thrownText(error));
+    return [];
+  }
 }
 
 /** An error in the form of PROTOCOL 6.5. */
@@ -124,7 +167,7 @@ function readStatus(fields: JsonObject, warn: Warn): number {
 /** @throws {EngineError} `invocation_failed` for more headers than a response may have. */
 function readHeaders(headers: Json, warn: Warn): HeaderPair[] {
   const pairs: HeaderPair[] = [];
-  if (headers !== null && typeof headers === "object") checkCount(Object.keys(headers).length);
+  if (headers !== null && typeof headers === "object") checkCount(headers);
   if (Array.isArray(headers)) {
     for (const line of headers) {
       const colon = typeof line === "string" ? line.indexOf(":") : -1;
@@ -136,9 +179,11 @@ function readHeaders(headers: Json, warn: Warn): HeaderPair[] {
       }
     }
   } else if (isObject(headers)) {
-    for (const [name, value] of Object.entries(headers)) {
-      if (typeof value === "string") addHeader(pairs, name, value, warn);
-      else warn("a header whose value is not text is skipped", show(name));
+    for (const [name, given] of Object.entries(headers)) {
+      for (const value of Array.isArray(given) ? given : [given]) {
+        if (typeof value === "string") addHeader(pairs, name, value, warn);
+        else warn("a header whose value is not text is skipped", show(name));
+      }
     }
   } else warn("headers are neither an object nor an array and are skipped", show(headers));
   const bytes = pairs.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
@@ -146,8 +191,28 @@ function readHeaders(headers: Json, warn: Warn): HeaderPair[] {
   throw tooMuch(`${bytes} bytes of headers; at most ${HEAD_BYTES_MAX} are sent`);
 }
 
-function checkCount(count: number): void {
+function checkCount(headers: JsonObject | Json[]): void {
+  let count = 0;
+  for (const value of Object.values(headers)) count += Array.isArray(value) ? value.length : 1;
   if (count > HEADERS_MAX) throw tooMuch(`${count} headers; at most ${HEADERS_MAX} are sent`);
+}
+
+function withType(headers: readonly HeaderPair[], type: HeaderPair): readonly HeaderPair[] {
+  if (headers === ONLY_JSON) return type === JSON_TYPE ? headers : [type];
+  return [...headers, type];
+}
+
+/** @throws {EngineError} `invocation_failed` */
+function readBytes(base64: Json): Uint8Array {
+  try {
+    if (typeof base64 === "string") return Uint8Array.fromBase64(base64);
+  } catch {
+    // Not base64.
+  }
+  throw new EngineError(
+    "invocation_failed",
+    "The function returned a body_base64 that is no base64",
+  );
 }
 
 function tooMuch(what: string): EngineError {
