@@ -30,6 +30,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   trigger: async () => (await import("./commands/trigger.ts")).addTrigger,
   worker: async () => (await import("./commands/worker/mod.ts")).addWorker,
   state: async () => (await import("./commands/state.ts")).addState,
+  token: async () => (await import("./commands/token.ts")).addToken,
   vm: async () => (await import("./commands/vm.ts")).addVm,
   functions: async () => (await import("./commands/functions.ts")).addFunctions,
   top: async () => (await import("./commands/top.ts")).addTop,

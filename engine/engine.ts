@@ -7,11 +7,13 @@
  * @module
  */
 import { DRAIN_MS } from "../workers/kit/define.ts";
-import { thrownText } from "../sdk/typescript/wire/errors.ts";
+import { errorBody, thrownText } from "../sdk/typescript/wire/errors.ts";
 import { isLoopback } from "../sdk/typescript/wire/loopback.ts";
 import { builtinWorkers } from "../workers/mod.ts";
 import { EngineAbsences } from "./absences.ts";
 import { type ControlKey, openControlKey } from "./auth/control_key.ts";
+import { tokenPath } from "./auth/token_file.ts";
+import { Tokens } from "./auth/tokens.ts";
 import { Builtins } from "./builtins.ts";
 import { ChannelTable } from "./channels/channel_table.ts";
 import { findConfig, parseConfig } from "./config/config.ts";
@@ -123,6 +125,7 @@ class AssembledEngine implements Engine {
   readonly #router: Router;
   readonly #channels: ChannelTable;
   readonly #pages: Pages;
+  readonly #tokens: Tokens;
   readonly #config: Config;
   readonly #finished = Promise.withResolvers<void>();
   readonly #stack = new AsyncDisposableStack();
@@ -179,10 +182,13 @@ class AssembledEngine implements Engine {
       }),
     });
     this.#channels = new ChannelTable({ clock: systemClock, memory: this.#memory });
+    const path = tokenPath(config.dataDirectory);
+    this.#tokens = new Tokens({ path, clock: systemClock, log: this.#log });
     this.#pages = new Pages({
       clock: systemClock,
       log: this.#log,
       isLoopback: isLoopback(config.engine.host),
+      created: this.#tokens,
       ...config.engine.auth_token !== undefined && { authToken: config.engine.auth_token },
     });
   }
@@ -205,6 +211,10 @@ class AssembledEngine implements Engine {
       await this.#project.applyBuiltins();
       this.#stack.defer(() => this.#closeListeners());
       this.#listen();
+      this.#stack.use(this.#tokens.watch((id, message) => {
+        const error = errorBody("AUTH_ERROR", message);
+        this.#router.endWhere(({ token }) => token === id, error);
+      }));
       this.#key = this.#stack.use(await this.#openKey());
       // With the text of both SDKs, which nothing needs before the engine listens.
       const { writeSdkCopies } = await import("./install/sdk_copy.ts");
@@ -400,6 +410,7 @@ class AssembledEngine implements Engine {
       channels: this.#channels,
       telemetry: (frame: TelemetryFrame) => this.#telemetry.publish(frame),
       pages: this.#pages,
+      tokens: this.#tokens,
       memory: this.#memory,
       ticks: this.#ticks,
       sockets: socketBounds().workers,

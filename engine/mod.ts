@@ -15,6 +15,7 @@
  *
  * @module
  */
+import type { CreatedToken, NewToken, TokenInfo } from "./auth/token_file.ts";
 import type { ConsoleOptions, EngineConsole } from "./console.ts";
 import type { Engine, StartOptions } from "./engine.ts";
 import type { NamedKernel } from "./vm/setup/plan.ts";
@@ -36,6 +37,7 @@ export type {
   WorkerState,
   WorkerStatus,
 } from "./ports/supervision.ts";
+export type { CreatedToken, NewToken, TokenInfo } from "./auth/token_file.ts";
 export type { DamagedKey, StateCheck, StoreKey } from "./ports/store.ts";
 export type { RestoredState } from "./store/offline_state.ts";
 export type { LogLevel } from "./ports/log.ts";
@@ -139,6 +141,46 @@ export async function restoreState(directory: string, from: string): Promise<Res
   return await restoreOffline(path, from);
 }
 
+/**
+ * Creates a token for clients of the engine of the project in a directory, which may run. Only a
+ * hash of it is stored.
+ *
+ * @throws {EngineError} `INVALID_ARGUMENTS` for a name in use or another bad argument;
+ * `store_unavailable` when the file of tokens cannot be read or written.
+ */
+export async function createToken(directory: string, wanted: NewToken): Promise<CreatedToken> {
+  const { createToken, tokenPath } = await import("./auth/token_file.ts");
+  const { makePrivate } = await import("./store/private_files.ts");
+  const data = await dataPath(directory);
+  makePrivate(data);
+  return await createToken(tokenPath(data), wanted, Date.now());
+}
+
+/**
+ * The created tokens of the project in a directory, oldest first.
+ *
+ * @throws {EngineError} `store_unavailable` when the file of tokens cannot be read.
+ */
+export async function listTokens(directory: string): Promise<TokenInfo[]> {
+  const { listTokens, tokenPath } = await import("./auth/token_file.ts");
+  return listTokens(tokenPath(await dataPath(directory)));
+}
+
+/**
+ * Revokes a created token of the project in a directory. An engine that runs ends its connections
+ * within a second.
+ *
+ * @throws {EngineError} `NOT_FOUND`; `store_unavailable` when the file cannot be changed.
+ */
+export async function revokeToken(directory: string, name: string): Promise<TokenInfo> {
+  const { revokeToken, tokenPath } = await import("./auth/token_file.ts");
+  return await revokeToken(tokenPath(await dataPath(directory)), name, Date.now());
+}
+
+async function dataPath(directory: string): Promise<string> {
+  return `${await Deno.realPath(directory)}/.engine`;
+}
+
 async function statePath(directory: string): Promise<string> {
-  return `${await Deno.realPath(directory)}/.engine/state.sqlite`;
+  return `${await dataPath(directory)}/state.sqlite`;
 }

@@ -20,6 +20,11 @@ import {
 import { LAUNCH_ID_HEADER } from "../sdk/typescript/wire/protocol.ts";
 import { CONTROL_HEADER, type ControlKey } from "./auth/control_key.ts";
 import type { ChannelTable } from "./channels/channel_table.ts";
+import type { TokenRecord } from "./auth/token_file.ts";
+import type { Tokens } from "./auth/tokens.ts";
+import { Access } from "./core/access/access.ts";
+import { Pattern } from "./core/access/patterns.ts";
+import type { PeerInfo } from "./core/router.ts";
 import type { Router } from "./core/router.ts";
 import { makeGate, TelemetryConnection } from "./transport/gate.ts";
 import { type Certificate, readCertificate, validityOf } from "./transport/certificate.ts";
@@ -48,6 +53,8 @@ export interface WorkerPortOptions {
   /** Takes frames of telemetry. */
   readonly telemetry: TelemetryListener;
   readonly pages: Pages;
+  /** Created tokens. Default: there are none. */
+  readonly tokens?: Tokens | undefined;
   /** For what peers send and do not read. */
   readonly memory: MemoryBudget;
   /** The thread's time, shared with the connections of built-in workers. */
@@ -96,16 +103,22 @@ function open(
   const isOperator = (headers: Headers): boolean => {
     return options.key()?.matches(headers.get(CONTROL_HEADER)) ?? false;
   };
-  const accept = ({ address, headers }: Upgrade): Accept => {
+  const { tokens } = options;
+  const accept = ({ address, headers }: Upgrade, token: TokenRecord | undefined): Accept => {
     const launch_id = headers.get(LAUNCH_ID_HEADER);
     const peer = { address, launch_id, builtin: null, operator: isOperator(headers) };
-    return (connection) => router.open(connection, peer);
+    return (connection) => router.open(connection, { ...peer, ...ofToken(token) });
   };
-  const acceptTelemetry = ({ address }: Upgrade): Accept => () => {
-    return new TelemetryConnection({ clock, log, address, listener: telemetry });
+  const acceptTelemetry = ({ address }: Upgrade, token: TokenRecord | undefined): Accept => {
+    return (connection) => {
+      const closed = token && tokens?.hold(token.id, connection);
+      const listener = telemetry;
+      return new TelemetryConnection({ clock, log, address, listener, ...closed && { closed } });
+    };
   };
   const gate = makeGate({
-    ...settings.auth_token === undefined ? {} : { authToken: settings.auth_token },
+    authToken: settings.auth_token,
+    created: tokens,
     allowedOrigins: settings.allowed_origins,
     maxConnections: connectionsOf(sockets),
     isOperator: ({ headers }) => isOperator(headers),
@@ -126,6 +139,14 @@ function open(
     onCut: (address, reason) => log.warn("connection cut", { address, reason }),
     ...answerPage && { answerPage },
   }, gate);
+}
+
+/** What a connection may do that came with a created token. */
+function ofToken(token: TokenRecord | undefined): Pick<PeerInfo, "token" | "access"> {
+  if (!token) return {};
+  const { id, name, allow } = token;
+  if (allow === null) return { token: id };
+  return { token: id, access: new Access({ token: { name, allow: allow.map(Pattern.glob) } }) };
 }
 
 /** Reads the certificate; warns when it is not valid, or not for long. */

@@ -150,7 +150,8 @@ export class Calls {
       if (invocation?.callee === peer) this.#settle(invocation, envelope);
       return true;
     }
-    if (this.#isDraining || this.#running.findOfCaller(peer, envelope)) return false;
+    if (peer.access !== undefined || this.#isDraining) return false;
+    if (this.#running.findOfCaller(peer, envelope)) return false;
     const replica = this.#placement.find(peer, envelope);
     if (!replica) return false;
     const problem = replica.peer.isBuiltin ? payloadProblem(envelope) : undefined;
@@ -175,7 +176,8 @@ export class Calls {
     const chosen = this.#placement.choose(caller, call, bytes, frame.payload);
     if (!chosen) return this.#park(caller, call, frame, remainder);
     if ("code" in chosen) return this.#errorReplies.refuse(caller, call, chosen, frame);
-    this.#start(caller, chosen, callerIdIn(call), call.timeout_ms, remainder);
+    const sent = ownRemainder(chosen, call, frame) ?? remainder;
+    this.#start(caller, chosen, callerIdIn(call), call.timeout_ms, sent);
   }
 
   /** Starts the calls that are parked for a function, the oldest first. */
@@ -398,8 +400,9 @@ export class Calls {
     const chosen = this.#placement.choose(caller, call, bytesLeft, frame.payload);
     if (!chosen) return;
     if ("code" in chosen) return this.#refuse(caller, call, invocation, chosen);
-    this.#running.assign(invocation, chosen.peer, remainder, left);
-    this.#send(invocation, caller, chosen.entry, remainder, now);
+    const sent = ownRemainder(chosen, call, frame) ?? remainder;
+    this.#running.assign(invocation, chosen.peer, sent, left);
+    this.#send(invocation, caller, chosen.entry, sent, now);
   }
 
   /** Ends a parked call that cannot start. */
@@ -446,6 +449,16 @@ function enqueueRequest(
   const last = data === undefined ? "" : `,"data":${data}`;
   const frame = `{"data":${JSON.stringify(fields).slice(0, -1)}${last}}}`;
   return { request, remainder: callRemainder(request, rawFields(frame)) };
+}
+
+/** The call for a replica that knows the function by another name; `undefined`: as it is. */
+function ownRemainder(
+  { own }: Replica,
+  call: InvokeFunction,
+  frame: RawFields,
+): CallRemainder | undefined {
+  if (own === undefined) return undefined;
+  return callRemainder({ ...call, function_id: own.id, namespace: own.namespace }, frame);
 }
 
 /** Why the payload of a frame is too costly for a built-in worker, which parses it. */

@@ -15,6 +15,7 @@ import type { ObservedFunction } from "../ports/call_observer.ts";
 import { SEND_AHEAD_BYTES } from "../ports/connection.ts";
 import { type MemoryBudget, UNLIMITED_MEMORY } from "../ports/memory.ts";
 import type { SchemaCheck } from "../ports/schemas.ts";
+import { nameKey, namesOf } from "./access/access.ts";
 import type { Peer } from "./peer.ts";
 import { type Holding, NO_HOLDING, Registrations } from "./registrations.ts";
 import { bytesOf, hashOf, viewOf } from "./wire/bytes.ts";
@@ -32,8 +33,16 @@ export interface Replica {
   readonly peer: Peer;
   readonly registration: RegisterFunction;
   readonly holding: Holding;
+  /** How its worker names the function; `undefined`: as the entry does. */
+  readonly own: FunctionName | undefined;
   /** Check of its `request_format`; `undefined` before the first use, `null` when it has none. */
   check: SchemaCheck | null | undefined;
+}
+
+/** Names a function. */
+export interface FunctionName {
+  readonly namespace: string;
+  readonly id: string;
 }
 
 /** A registered function: at least one replica, the newest registration last. */
@@ -50,6 +59,11 @@ export interface FunctionEntry {
   cursor: number;
   /** Number of replicas whose `request_format` is enforced. */
   enforcedFormats: number;
+  /**
+   * Number of replicas whose workers name the function otherwise, so that its calls are rewritten:
+   * it is not found by bytes.
+   */
+  renamed: number;
   /** The observer's handle for it; `undefined` before the first call. */
   subject: ObservedFunction | undefined;
 }
@@ -179,10 +193,12 @@ export class FunctionTable {
     for (const other of out) this.#drop(entry, other);
     this.#drop(entry, peer);
     const check = isEnforced(peer, registration) ? undefined : null;
-    const replica: Replica = { entry, peer, registration, holding, check };
+    const own = ownName(peer, namespace, id);
+    const replica: Replica = { entry, peer, registration, holding, own, check };
     entry.replicas.push(replica);
     if (entry.ready !== entry.replicas || !isPreferred(replica)) refreshReady(entry);
     if (check === undefined) entry.enforcedFormats++;
+    if (own && ++entry.renamed === 1) this.#hideFromBytes(entry);
     const registered = this.#byPeer.get(peer);
     if (registered) registered.set(entry, replica);
     else this.#byPeer.set(peer, new Map([[entry, replica]]));
@@ -289,6 +305,7 @@ export class FunctionTable {
       ready: replicas,
       cursor: 0,
       enforcedFormats: 0,
+      renamed: 0,
       subject: undefined,
     };
     const entries = this.#entries.get(namespace);
@@ -313,7 +330,17 @@ export class FunctionTable {
     entry.replicas.splice(entry.replicas.indexOf(replica), 1);
     if (entry.ready !== entry.replicas) refreshReady(entry);
     if (isEnforced(peer, replica.registration)) entry.enforcedFormats--;
+    if (replica.own && --entry.renamed === 0) this.#showToBytes(entry);
     return true;
+  }
+
+  /** Calls of the function have to be parsed from now on. */
+  #hideFromBytes(entry: FunctionEntry): void {
+    if (entry.namespace === DEFAULT_NAMESPACE) this.#byBytes.remove(entry);
+  }
+
+  #showToBytes(entry: FunctionEntry): void {
+    if (entry.namespace === DEFAULT_NAMESPACE) this.#byBytes.add(entry);
   }
 
   #closeIfEmpty(entry: FunctionEntry): boolean {
@@ -367,6 +394,14 @@ export function hasRoom(peer: Peer, bytes: number, bounds: LoadBounds): boolean 
   if (peer.inflightCalls >= bounds.max_inflight_calls_per_worker) return false;
   const pendingBytes = peer.inflightBytes + peer.connection.queuedBytes;
   return pendingBytes === 0 || pendingBytes + bytes <= bounds.max_inflight_bytes_per_worker;
+}
+
+/** How a worker names a function that is registered under other names. */
+function ownName(peer: Peer, namespace: string, id: string): FunctionName | undefined {
+  if (peer.access === undefined) return undefined;
+  const registered = nameKey(namespace, id);
+  const own = peer.access.functions.own(registered);
+  return own === registered ? undefined : namesOf(own);
 }
 
 /** Built-in workers validate their payloads themselves. */

@@ -14,6 +14,7 @@ import {
 import type { CallSource } from "../ports/call_observer.ts";
 import type {
   Directory,
+  FunctionFilter,
   FunctionView,
   TriggerTypeView,
   TriggerView,
@@ -90,6 +91,16 @@ export class LiveDirectory implements Directory {
   isInternal(namespace: string, function_id: string): boolean {
     const entry = this.#sources.functions.find(function_id, namespace);
     return isInternal(entry?.replicas.at(-1)?.registration.metadata);
+  }
+
+  visibleTo(worker_id: string | undefined): FunctionFilter | undefined {
+    const access = this.#sources.peers.get(worker_id ?? "")?.peer.access;
+    if (!access || access.mayCallAll) return undefined;
+    return (function_id, namespace) => {
+      const replicas = this.#sources.functions.find(function_id, namespace)?.replicas ?? [];
+      const metadata = replicas.map(({ registration }) => registration.metadata);
+      return access.mayCall({ function_id, namespace, metadata });
+    };
   }
 
   functionsOf(worker_id: string): FunctionView[] {

@@ -12,6 +12,7 @@ import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../ports/events.ts";
 import { type Connection, SEND_AHEAD_BYTES } from "../ports/connection.ts";
 import type { Announcement, EngineMessage } from "../../sdk/typescript/wire/protocol.ts";
 import type { ObservedCall, ObservedEndpoint, ObservedFunction } from "../ports/call_observer.ts";
+import type { Access } from "./access/access.ts";
 import type { Due } from "./deadlines.ts";
 import type { Holding } from "./registrations.ts";
 import { RateWindow } from "./guards.ts";
@@ -34,6 +35,10 @@ export interface PeerInfo {
   readonly builtin: string | null;
   /** A command line of the engine's own user on this machine. Default: false. */
   readonly operator?: boolean;
+  /** What it may do. Default: everything. */
+  readonly access?: Access | undefined;
+  /** Id of the token by which it came, if that was created by `engine token`. */
+  readonly token?: string | undefined;
 }
 
 /** Identity of a peer. */
@@ -66,6 +71,8 @@ export class Peer {
   announcement: Announcement | undefined;
   /** Whether it is a built-in worker. */
   readonly isBuiltin: boolean;
+  /** What it may do; `undefined`: everything. */
+  readonly access: Access | undefined;
   /** What its announcement takes. */
   announcementHolding: Holding | undefined;
   /** See {@linkcode Peer.ownerName}. */
@@ -100,6 +107,7 @@ export class Peer {
     this.info = identity.info;
     this.connected_at_ms = identity.connected_at_ms;
     this.isBuiltin = identity.info.builtin !== null;
+    this.access = identity.info.access;
     this.endpoint = { worker_id: identity.id };
   }
 
@@ -147,7 +155,8 @@ export class Peer {
 
   /** Sends a message, unless it has disconnected. */
   send(message: EngineMessage): void {
-    if (this.isLive) this.connection.send(encodeMessage(message));
+    if (!this.isLive) return;
+    this.connection.send(encodeMessage(this.access ? this.access.outgoing(message) : message));
   }
 
   /** Tells it that a call was cancelled, if it announced the capability. */

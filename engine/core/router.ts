@@ -44,12 +44,13 @@ import {
 import { type Absences, NO_ABSENCES } from "../ports/absences.ts";
 import type { CallObserver, ObservedEndpoint, ObservedFunction } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Connection, ConnectionEvents } from "../ports/connection.ts";
+import type { Connection } from "../ports/connection.ts";
 import type { Directory } from "../ports/directory.ts";
 import type { EngineEvent, EventListener } from "../ports/events.ts";
 import type { Schemas } from "../ports/schemas.ts";
 import type { TelemetryListener } from "../ports/telemetry.ts";
 import type { Traffic } from "../ports/traffic.ts";
+import { AccessGuard } from "./access/guard.ts";
 import { Calls, type RouterSettings } from "./calls.ts";
 import { CORE_FUNCTIONS, CoreFunctions } from "./core_functions.ts";
 import { ErrorReplies, failure } from "./error_replies.ts";
@@ -104,6 +105,7 @@ export class Router {
   readonly #calls: Calls;
   readonly #coreFunctions: CoreFunctions;
   readonly #handovers: Handovers;
+  readonly #guard: AccessGuard;
   readonly #events: EngineEvent[] = [];
   readonly #report: EventListener = (event) => void this.#events.push(event);
   readonly #owner: SessionOwner = {
@@ -161,6 +163,7 @@ export class Router {
     observer.attach(callSourceOf(calls, parked, this.#sessions));
     const peer = (id: string): Peer | undefined => this.#sessions.get(id)?.peer;
     const flushEvents = (): void => this.#flushEvents();
+    this.#guard = new AccessGuard({ functions, triggers, calls, errorReplies, flushEvents });
     this.#handovers = new Handovers({
       functions,
       triggers,
@@ -185,7 +188,7 @@ export class Router {
    * Accepts an open connection and sends `workerregistered`; the connection reports its events to
    * the result.
    */
-  open(connection: Connection, info: PeerInfo): ConnectionEvents {
+  open(connection: Connection, info: PeerInfo): Session {
     const { clock, observer = noopObserver, telemetry } = this.#options;
     const [id, reattach_token] = [this.#options.newId(), this.#options.newId()];
     const identity = { id, reattach_token, info, connected_at_ms: clock.wall() };
@@ -209,6 +212,15 @@ export class Router {
     this.#report({ type: "worker_connected", worker_id: id, address: info.address });
     this.#flushEvents();
     return session;
+  }
+
+  /** Ends the connections that `isOver` chooses, each with an `error` frame before. */
+  endWhere(isOver: (info: PeerInfo) => boolean, error: ErrorBody): void {
+    for (const session of [...this.#sessions.values()]) {
+      if (!isOver(session.peer.info)) continue;
+      session.peer.send({ type: "error", error });
+      session.end(1008, error.message);
+    }
   }
 
   /** Applies new settings to later calls; running calls keep their deadlines. */
@@ -244,8 +256,14 @@ export class Router {
     this.#calls.stop();
   }
 
-  /** Dispatches a parsed message. */
+  /** Dispatches a parsed message, as far as the rules of its connection allow it. */
   #handle(peer: Peer, frame: ParsedFrame, envelope?: Envelope): void {
+    if (peer.access === undefined) return this.#apply(peer, frame, envelope);
+    const apply = (admitted: ParsedFrame, of?: Envelope): void => this.#apply(peer, admitted, of);
+    this.#guard.admit(peer, frame, apply, envelope);
+  }
+
+  #apply(peer: Peer, frame: ParsedFrame, envelope?: Envelope): void {
     const { message } = frame;
     switch (message.type) {
       case "invokefunction":

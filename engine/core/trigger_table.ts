@@ -277,7 +277,7 @@ export class TriggerTable {
     join(delivery, owner, trigger);
     trigger.delivery = delivery;
     this.#deliveries.set(delivery.id, delivery);
-    if (provider.isLive) provider.connection.send(trigger.frame);
+    if (provider.isLive) provider.connection.send(frameFor(provider, trigger));
   }
 
   /**
@@ -294,7 +294,7 @@ export class TriggerTable {
     delivery.id = heir.registration.id;
     this.#deliveries.set(delivery.id, delivery);
     if (!delivery.isRefused && delivery.provider.isLive) {
-      delivery.provider.connection.send(heir.frame);
+      delivery.provider.connection.send(frameFor(delivery.provider, heir));
     }
   }
 
@@ -398,6 +398,12 @@ function settle(trigger: Trigger, error: ErrorBody | undefined): void {
   const { onSettled } = trigger;
   trigger.onSettled = undefined;
   onSettled?.(error);
+}
+
+/** The frame of a trigger, with the name by which its provider knows the type. */
+function frameFor({ access }: Peer, { frame }: Trigger): string {
+  if (!access?.renamesTypes) return frame;
+  return encodeMessage(access.outgoing(JSON.parse(frame) as RegisterTrigger));
 }
 
 /** The frame for the provider; default namespaces are omitted. */

@@ -90,6 +90,9 @@ export interface WorkerView {
   readonly ip_address: string | null;
 }
 
+/** Whether a function may be seen. */
+export type FunctionFilter = (function_id: string, namespace: string) => boolean;
+
 /** The current registrations. Lists are in no particular order. */
 export interface Directory {
   functions(): FunctionView[];
@@ -103,6 +106,11 @@ export interface Directory {
   function(namespace: string, function_id: string): FunctionView | undefined;
   /** Whether the metadata of a function hides it; `false` for an unknown one. */
   isInternal(namespace: string, function_id: string): boolean;
+  /**
+   * Which functions a connection may see and call; `undefined`: all, as where access rules do not
+   * limit it.
+   */
+  visibleTo(worker_id: string | undefined): FunctionFilter | undefined;
   /** The functions that a connection registered. */
   functionsOf(worker_id: string): FunctionView[];
   triggerTypes(): TriggerTypeView[];

@@ -8,7 +8,8 @@
  * @module
  */
 import { CHANNEL_PATH } from "../../sdk/typescript/wire/channels.ts";
-import { makeTokenCheck, NO_TOKEN } from "../auth/token.ts";
+import { makeTokenCheck, type TokenOptions } from "../auth/token.ts";
+import type { TokenRecord } from "../auth/token_file.ts";
 import { readTelemetry, TELEMETRY_BYTES_PER_SECOND, TelemetryBudget } from "../core/guards.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
@@ -23,15 +24,15 @@ import type { Log } from "../ports/log.ts";
 import type { TelemetryListener } from "../ports/telemetry.ts";
 
 /** Options of {@linkcode makeGate}. */
-export interface GateOptions {
-  /** Required on `/` and `/otel`; absent or empty: no token is required. */
-  readonly authToken?: string;
+export interface GateOptions extends TokenOptions {
+  /** How its settings are named in messages. Default: `engine`. */
+  readonly name?: string;
   /** Origins beside loopback that may connect, such as `https://console.example`. */
   readonly allowedOrigins: readonly string[];
-  /** Accepts a worker connection. */
-  accept(upgrade: Upgrade): Accept;
+  /** Accepts a worker connection, and the created token that it came with. */
+  accept(upgrade: Upgrade, token: TokenRecord | undefined): Accept;
   /** Accepts a telemetry connection. */
-  acceptTelemetry(upgrade: Upgrade): Accept;
+  acceptTelemetry(upgrade: Upgrade, token: TokenRecord | undefined): Accept;
   /** Accepts an end of a channel, whose key is its credential. Default: there are no channels. */
   claimChannel?(upgrade: Upgrade): Refusal | Accept;
   /** Most connections that may be open at once. */
@@ -54,7 +55,8 @@ const QUIET_MIN = 64;
 /** Makes the gate of a worker port. */
 export function makeGate(options: GateOptions): Gate {
   const origins = new Set(options.allowedOrigins.map(originOf));
-  const hasToken = makeTokenCheck(options.authToken);
+  const checkToken = makeTokenCheck(options);
+  const { name = "engine" } = options;
   const { maxConnections } = options;
   const forAll = maxConnections -
     Math.min(OPERATOR_CONNECTIONS, Math.floor(maxConnections / OPERATOR_SHARE));
@@ -80,13 +82,15 @@ export function makeGate(options: GateOptions): Gate {
   return (upgrade) => {
     const origin = upgrade.headers.get("origin");
     if (origin !== null && !isLoopback(origin) && !origins.has(originOf(origin))) {
-      return refuse(403, `Origin ${printable(origin)} is not among engine.allowed_origins`);
+      return refuse(403, `Origin ${printable(origin)} is not among ${name}.allowed_origins`);
     }
     if (upgrade.path.startsWith(CHANNEL_PATH)) return claimChannel(upgrade);
     if (upgrade.path !== "/" && upgrade.path !== "/otel") {
       return refuse(404, "There is nothing at this path; workers connect to /");
     }
-    if (!hasToken(upgrade)) return NO_TOKEN;
+    const admitted = checkToken(upgrade);
+    if ("status" in admitted) return admitted;
+    const { token } = admitted;
     const { path, address } = upgrade;
     if (!options.isOperator?.(upgrade)) {
       const closed = options.closedReason?.();
@@ -98,7 +102,9 @@ export function makeGate(options: GateOptions): Gate {
     } else if (counts.open >= maxConnections) {
       return refuse(503, fullText(maxConnections));
     }
-    const accept = path === "/otel" ? options.acceptTelemetry(upgrade) : options.accept(upgrade);
+    const accept = path === "/otel"
+      ? options.acceptTelemetry(upgrade, token)
+      : options.accept(upgrade, token);
     return countOpen(accept, address);
   };
 }
@@ -218,6 +224,8 @@ export interface TelemetryConnectionOptions {
   /** Address of the peer. */
   readonly address: string;
   readonly listener: TelemetryListener;
+  /** Called when the connection is closed. */
+  closed?(): void;
 }
 
 /**
@@ -256,5 +264,7 @@ export class TelemetryConnection implements ConnectionEvents {
 
   suspected(): void {}
 
-  closed(): void {}
+  closed(): void {
+    this.#options.closed?.();
+  }
 }

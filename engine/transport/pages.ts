@@ -10,13 +10,13 @@
 import type { Clock } from "../ports/clock.ts";
 import type { AnswerPage, PageAnswer, PageRequest, Refusal, Upgrade } from "../ports/connection.ts";
 import type { Log } from "../ports/log.ts";
-import { makeTokenCheck, NO_TOKEN } from "../auth/token.ts";
+import { type Admitted, makeTokenCheck, type TokenOptions } from "../auth/token.ts";
 
 /** A page of the worker port, such as `/metrics`, has to be made by then, in milliseconds. */
 export const PAGE_TIMEOUT_MS = 10_000;
 
 /** Options of {@linkcode Pages}. */
-export interface PagesOptions {
+export interface PagesOptions extends Pick<TokenOptions, "created"> {
   readonly clock: Clock;
   readonly log: Log;
   /** Required, except for open pages; absent or empty: no token is required. */
@@ -31,12 +31,12 @@ export type MakePage = (request: PageRequest) => PageAnswer | Promise<PageAnswer
 /** The pages of one port. */
 export class Pages {
   readonly #options: PagesOptions;
-  readonly #isAllowed: (asked: Upgrade) => boolean;
+  readonly #checkToken: (asked: Upgrade) => Admitted | Refusal;
   readonly #pages = new Map<string, { readonly make: MakePage; readonly open: boolean }>();
 
   constructor(options: PagesOptions) {
     this.#options = options;
-    this.#isAllowed = makeTokenCheck(options.authToken);
+    this.#checkToken = makeTokenCheck(options);
   }
 
   /**
@@ -63,7 +63,9 @@ export class Pages {
   };
 
   #refusal(asked: Upgrade): Refusal | undefined {
-    if (!this.#isAllowed(asked)) return NO_TOKEN;
+    const admitted = this.#checkToken(asked);
+    if ("status" in admitted) return admitted;
+    if (admitted.token && admitted.token.allow !== null) return LIMITED;
     const { authToken, isLoopback } = this.#options;
     if (authToken || !isLoopback || isHere(asked.headers.get("host") ?? "")) return undefined;
     const message = "The header Host names another machine; ask for localhost, or set " +
@@ -92,6 +94,11 @@ export class Pages {
     }
   }
 }
+
+const LIMITED: Refusal = {
+  status: 403,
+  message: "A token that allows some functions only opens no pages; create one without --allow",
+};
 
 /** Whether a `Host` is a name of this machine only, or an address. */
 function isHere(host: string): boolean {

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:08c07ea2a304344485d81f62ef1b26a538938ad0956f1fb8df1e51a506ad2ad2
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:30455fafa7c83491b6a3320c9bbb266ed411dd5cc2a68e29ff7dc51d53d7a607
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -4160,6 +4160,10 @@ var ERRORS = {
     retryable: false
   },
   FORBIDDEN: {
+    status: 500,
+    retryable: false
+  },
+  AUTH_ERROR: {
     status: 500,
     retryable: false
   },

@@ -6,6 +6,7 @@
 import type { DirectoryEntry } from "../../engine/ports/config.ts";
 import type {
   Directory,
+  FunctionFilter,
   FunctionView,
   TriggerTypeView,
   TriggerView,
@@ -319,6 +320,8 @@ export class FakeTraffic implements Traffic {
 
 /** A {@linkcode Directory} without a router. */
 export class FakeDirectory implements Directory {
+  /** See {@linkcode Directory.visibleTo}. */
+  filter: FunctionFilter | undefined;
   readonly #offers = new Map<string, readonly string[]>();
   /** Ids of connections that do not answer. */
   readonly suspects = new Set<string>();
@@ -365,6 +368,10 @@ export class FakeDirectory implements Directory {
 
   isInternal(): boolean {
     return false;
+  }
+
+  visibleTo(): FunctionFilter | undefined {
+    return this.filter;
   }
 
   functionsOf(worker_id: string): FunctionView[] {

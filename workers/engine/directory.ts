@@ -81,44 +81,74 @@ const ListWorkers = v.object({ ...PageFields, search: Text, runtime: Text, statu
 const WorkerInfo = v.object({ name: v.text(1), namespace: Text });
 
 /** Registers the discovery functions. */
-export function registerDirectory(registry: CheckedFunctions, directory: Directory): void {
-  registerFunctionQueries(registry, directory);
+export function registerDirectory(registry: CheckedFunctions, all: Directory): void {
+  registerFunctionQueries(registry, all);
   const types = "Available trigger types, in pages";
   registry.addQuery("engine::triggers::list", types, ListTypes, (query) => {
-    return pageAnswer("triggers", listTypes(directory, query));
+    return pageAnswer("triggers", listTypes(all, query));
   });
   registry.addQuery("engine::triggers::info", "Schemas of a trigger type", TypeInfo, (query) => {
-    const view = directory.triggerType(query.namespace ?? DEFAULT_NAMESPACE, query.id);
-    const ids = () => directory.triggerTypes().map(({ id }) => id);
+    const view = all.triggerType(query.namespace ?? DEFAULT_NAMESPACE, query.id);
+    const ids = () => all.triggerTypes().map(({ id }) => id);
     return typeDetail(view ?? notFound("Trigger type", query.id, ids()));
   });
   const registered = "engine::registered-triggers";
   const triggers = "Registered triggers, in pages";
-  registry.addQuery(`${registered}::list`, triggers, ListTriggers, (query) => {
-    return pageAnswer("registered_triggers", listTriggers(directory, query));
+  registry.addQuery(`${registered}::list`, triggers, ListTriggers, (query, { caller }) => {
+    return pageAnswer("registered_triggers", listTriggers(seenBy(all, caller), query));
   });
   const trigger = "A trigger, its type and function";
-  registry.addQuery(`${registered}::info`, trigger, TriggerInfo, ({ id }) => {
-    return describeTrigger(directory, id, registry);
+  registry.addQuery(`${registered}::info`, trigger, TriggerInfo, ({ id }, { caller }) => {
+    return describeTrigger(seenBy(all, caller), id, registry);
   });
   const workers = "Connected workers, in pages";
   registry.addQuery("engine::workers::list", workers, ListWorkers, (query) => {
-    return pageAnswer("workers", listWorkers(directory, query));
+    return pageAnswer("workers", listWorkers(all, query));
   });
-  registry.addQuery("engine::workers::info", "A worker and what it offers", WorkerInfo, (query) => {
-    return describeWorker(directory, query.name, query.namespace ?? undefined);
+  registry.addQuery(
+    "engine::workers::info",
+    "A worker and what it offers",
+    WorkerInfo,
+    (query, { caller }) => {
+      const directory = seenBy(all, caller);
+      return describeWorker(directory, query.name, query.namespace ?? undefined);
+    },
+  );
+}
+
+function registerFunctionQueries(registry: CheckedFunctions, all: Directory): void {
+  const list = "Available functions, sorted by id, in pages";
+  registry.addQuery("engine::functions::list", list, ListFunctions, (query, { caller }) => {
+    return pageAnswer("functions", listFunctions(seenBy(all, caller), query));
+  });
+  const info = "Schemas and triggers of functions";
+  registry.addQuery("engine::functions::info", info, FunctionInfo, (query, { caller }) => {
+    return describeFunctions(seenBy(all, caller), query, registry);
   });
 }
 
-function registerFunctionQueries(registry: CheckedFunctions, directory: Directory): void {
-  const list = "Available functions, sorted by id, in pages";
-  registry.addQuery("engine::functions::list", list, ListFunctions, (query) => {
-    return pageAnswer("functions", listFunctions(directory, query));
-  });
-  const info = "Schemas and triggers of functions";
-  registry.addQuery("engine::functions::info", info, FunctionInfo, (query) => {
-    return describeFunctions(directory, query, registry);
-  });
+/** What a caller may see: functions that it may call, and the triggers of those. */
+function seenBy(all: Directory, caller: string | undefined): Directory {
+  const isVisible = all.visibleTo(caller);
+  if (!isVisible) return all;
+  const isSeen = (view: FunctionView | TriggerView): boolean =>
+    isVisible(view.function_id, view.namespace);
+  return {
+    functions: () => all.functions().filter(isSeen),
+    functionsAfter: (id, namespace) =>
+      Iterator.from(all.functionsAfter(id, namespace)).filter(isSeen),
+    functionsMark: () => all.functionsMark(),
+    function: (namespace, id) => isVisible(id, namespace) ? all.function(namespace, id) : undefined,
+    isInternal: (namespace, id) => all.isInternal(namespace, id),
+    visibleTo: () => isVisible,
+    functionsOf: (worker_id) => all.functionsOf(worker_id).filter(isSeen),
+    triggerTypes: () => all.triggerTypes(),
+    triggerType: (namespace, id) => all.triggerType(namespace, id),
+    triggers: () => all.triggers().filter(isSeen),
+    trigger: (id) => [all.trigger(id)].find((view) => view && isSeen(view)),
+    workers: () => all.workers(),
+    worker: (worker_id) => all.worker(worker_id),
+  };
 }
 
 /** The functions that match a query, sorted by id, then namespace. */

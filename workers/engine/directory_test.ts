@@ -4,10 +4,13 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { Access } from "../../engine/core/access/access.ts";
+import { Pattern } from "../../engine/core/access/patterns.ts";
 import type { TriggerView } from "../../engine/ports/directory.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { localDial } from "../../engine/transport/local_connection.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { triggerSummary } from "./directory.ts";
 import { engine } from "./mod.ts";
@@ -464,4 +467,32 @@ Deno.test("triggerSummary() cuts between characters, not inside one", () => {
 
   assert.equal([...summary].length, 81);
   assert.ok(summary.isWellFormed());
+});
+
+Deno.test("a connection with access rules sees only the functions that it may call", async () => {
+  await using it = await setup();
+  const engineFunctions = ["engine::functions::*", "engine::registered-triggers::*"];
+  const allow = [...engineFunctions, "orders::price"].map(Pattern.glob);
+  const access = new Access({ token: { name: "ci", allow } });
+  const peer = { address: "127.0.0.1", launch_id: null, builtin: null, access };
+  const dial = localDial({ open: (line) => it.local.router.open(line, peer) }, "guest");
+  const guest = await it.local.connect("guest", { dial });
+  it.shop.registerTrigger({ type: "till", function_id: "orders::audit", config: {} });
+  await it.local.settle();
+  const ask = (function_id: string, payload: Json = {}): Promise<JsonObject> =>
+    guest.trigger<Json, JsonObject>({ function_id, payload });
+
+  const listed = await ask("engine::functions::list", { include_internal: true });
+  const ofShop = (listed.functions as JsonObject[])
+    .filter(({ worker_name }) => worker_name === "shop");
+  assert.deepEqual(ofShop.map(({ function_id, namespace }) => [function_id, namespace]), [
+    ["orders::price", "default"],
+  ]);
+  assert.ok(ids(listed, "functions", "function_id").includes("engine::functions::list"));
+  assert.ok(!ids(listed, "functions", "function_id").includes("engine::supervisor::add"));
+  const hidden = { function_id: "orders::audit" };
+  await assert.rejects(ask("engine::functions::info", hidden), { code: "NOT_FOUND" });
+  const triggers = await ask("engine::registered-triggers::list", { include_internal: true });
+  assert.deepEqual(ids(triggers, "registered_triggers", "function_id"), ["orders::price"]);
+  await assert.rejects(ask("engine::workers::list"), { code: "FORBIDDEN" });
 });

@@ -46,11 +46,11 @@ export class CheckedFunctions {
     id: string,
     description: string,
     of: v.Schema<Of>,
-    run: (payload: Of) => Json | Promise<Json>,
+    run: (payload: Of, context: CallContext) => Json | Promise<Json>,
   ): void {
-    this.add(id, description, of, (payload) => {
+    this.add(id, description, of, (payload, context) => {
       checkFilters(id, payload as object);
-      return run(payload);
+      return run(payload, context);
     });
   }
 

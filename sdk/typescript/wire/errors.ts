@@ -49,6 +49,7 @@ export const ERRORS = {
   UPDATE_ERROR: { status: 500, retryable: false },
   NOT_FOUND: { status: 500, retryable: false },
   FORBIDDEN: { status: 500, retryable: false },
+  AUTH_ERROR: { status: 500, retryable: false },
   INVALID_ARGUMENTS: { status: 500, retryable: false },
   store_unavailable: { status: 500, retryable: false },
   invalid_json: { status: 400, retryable: false },
