@@ -24,6 +24,10 @@
  *
  * @module
  */
+export type { Channel, ChannelOptions } from "./sdk/typescript/channels/channels.ts";
+export type { ChannelReader } from "./sdk/typescript/channels/reader.ts";
+export type { ChannelWriter } from "./sdk/typescript/channels/writer.ts";
+export type { ChannelDirection, ChannelRef } from "./sdk/typescript/wire/channels.ts";
 export { Logger, type LogTarget } from "./sdk/typescript/logger.ts";
 export { registerWorker, Worker } from "./sdk/typescript/worker.ts";
 export {

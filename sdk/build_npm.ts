@@ -165,7 +165,7 @@ function describe(compiler: typeof ts, statement: ts.Statement, file: ts.SourceF
   visit(statement);
   const docs = compiler.getJSDocCommentsAndTags(statement).map((doc) => doc.getText(file));
   // The compiler, given a single file, declares a method named by a symbol twice.
-  const duplicate = /^ +\/\*\*.*\*\/\n +\[Symbol\.\w+\]: .*;\n/m;
+  const duplicate = /^(?: +\/\*\*.*\*\/\n)? +\[Symbol\.\w+\]: .*;\n/m;
   const text = statement.getText(file).replace(/^export /, "").replace(duplicate, "");
   return { text: [docs.at(-1), text].filter(Boolean).join("\n"), uses };
 }

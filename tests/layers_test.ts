@@ -33,7 +33,7 @@ const LAYERS: readonly Layer[] = [
     files: /^(sdk\/typescript\/|mod\.ts$)/,
     layers: ["contract", "sdk"],
     packages: {
-      ws: /ws_transport\.ts$/,
+      ws: /ws_(transport|socket)\.ts$/,
     },
   },
   {

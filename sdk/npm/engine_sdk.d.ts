@@ -26,6 +26,276 @@
  */
 
 /**
+ * Both ends of a channel, of which one is usually passed to another worker: `{ file: reader }` in a
+ * payload arrives as a {@linkcode ChannelReader}.
+ */
+interface Channel {
+    /** The end that sends. */
+    readonly writer: ChannelWriter;
+    /** The end that receives. */
+    readonly reader: ChannelReader;
+}
+
+/**
+ * The writing end of a channel: sends bytes and text messages to the reader. It connects at the
+ * first write; only one writer can.
+ *
+ * A handler finds one wherever the payload holds a reference; inside the payload of a call or a
+ * result it becomes a reference again, so it can be passed on unused.
+ *
+ * Writing fails with `channel_closed` once the reader has left; with `channel_not_found` if the
+ * reference is unknown or was used already; with `engine_unreachable` if the engine cannot be
+ * reached.
+ *
+ * @example
+ * ```ts
+ * import { type ChannelWriter, registerWorker } from "engine-sdk";
+ *
+ * const worker = registerWorker();
+ * worker.registerFunction("numbers::count", async ({ to, out }: {
+ *   to: number;
+ *   out: ChannelWriter;
+ * }) => {
+ *   for (let i = 1; i <= to; i++) await out.write(`${i}\n`);
+ *   await out.close();
+ * });
+ * await worker.shutdown();
+ * ```
+ */
+declare class ChannelWriter implements AsyncDisposable {
+    #private;
+    /** Created by `Worker.createChannel()`, and from references inside payloads. */
+    constructor(ref: ChannelRef, setup: EndSetup);
+    /** The reference to this end, as it travels in payloads. */
+    get ref(): ChannelRef;
+    /** Aborted when nothing more can be written: the reader has left, or the connection is lost. */
+    get signal(): AbortSignal;
+    /** This end as a stream, such as for `pipeTo()`. */
+    get writable(): WritableStream<Uint8Array | string>;
+    /**
+     * Sends bytes, or a string as one text message. Resolves when more may be written; writes that
+     * are not awaited keep their order, and the promise of one that fails rejects.
+     *
+     * @throws {EngineError} `channel_closed`, `channel_not_found`, `engine_unreachable`,
+     * `INVALID_ARGUMENTS`.
+     */
+    write(data: Uint8Array | string): Promise<void>;
+    /**
+     * Ends the stream: resolves when the engine has all of it, which takes as long as the reader
+     * takes for all but the last part. Has no effect the second time.
+     */
+    close(): Promise<void>;
+    /** Gives up: the reader gets what was sent, then an error with the reason. Never rejects. */
+    abort(reason?: unknown): Promise<void>;
+    /** Calls {@linkcode ChannelWriter.close} at the end of an `await using` block. */
+    [Symbol.asyncDispose](): Promise<void>;
+    /** The reference: a writer inside a payload arrives as a writer. */
+    toJSON(): ChannelRef;
+}
+
+/** A reference to one end of a channel; the first program that connects with it has that end. */
+interface ChannelRef {
+    /** Id of the channel. */
+    channel_id: string;
+    /** The credential of this end. */
+    access_key: string;
+    /** Which end it is. */
+    direction: ChannelDirection;
+}
+
+/** Which end of a channel a reference claims. */
+type ChannelDirection = "read" | "write";
+
+/** What the ends of one worker work with. */
+interface EndSetup {
+    /** The address of the engine. */
+    readonly url: string;
+    readonly open: OpenChannelSocket;
+    /** Called when the end connects. */
+    opened(end: EndConnection): void;
+    /** Called when the connection has ended. */
+    closed(end: EndConnection): void;
+}
+
+/** Opens the WebSocket of an end. */
+type OpenChannelSocket = (url: string, events: ChannelSocketEvents) => ChannelSocket;
+
+/** The events of a {@linkcode ChannelSocket}. `closed` comes once and last. */
+interface ChannelSocketEvents {
+    opened(): void;
+    /** A message of the writer; its bytes are the receiver's. */
+    message(data: string | Uint8Array): void;
+    /** The WebSocket close code, 1006 when the connection failed, and a reason. */
+    closed(code: number, reason: string): void;
+}
+
+/** One end of a channel. No method throws. */
+interface ChannelSocket {
+    /** Sends a message; a promise, which resolves when more may be sent, if too much is unsent. */
+    send(data: string | Uint8Array): Promise<void> | undefined;
+    /** Stops reading, where the platform can. */
+    pause(): void;
+    resume(): void;
+    /** Closes when all is sent; `closed` follows when the engine has it, however long that takes. */
+    finish(code: number, reason: string): void;
+    /** Ends the connection now. */
+    terminate(): void;
+}
+
+/** The connection of one end. */
+declare class EndConnection {
+    #private;
+    readonly ref: ChannelRef;
+    constructor(ref: ChannelRef, setup: EndSetup, events: EndEvents);
+    /** The socket once it is open. */
+    get socket(): ChannelSocket | undefined;
+    get isOver(): boolean;
+    /** Connects the first time; settles when it is open or `closed` was reported. */
+    connect(): Promise<void>;
+    /** Ends the connection now, with this error. */
+    end(error: EngineError): void;
+}
+
+/** What an end does with its connection's events. */
+interface EndEvents {
+    message(data: string | Uint8Array): void;
+    /** The error is `undefined` at the regular end of the stream. */
+    closed(error: EngineError | undefined): void;
+}
+
+/**
+ * An error with a code. A handler that throws one passes its code, message, details and `retryable`
+ * to the caller, which receives them as {@linkcode InvocationError}.
+ *
+ * @example A handler that fails with a code of its own
+ * ```ts
+ * import { EngineError, registerWorker } from "engine-sdk";
+ *
+ * const worker = registerWorker();
+ * worker.registerFunction("stock::take", ({ count }: { count: number }) => {
+ *   if (count > 2) {
+ *     throw new EngineError("out_of_stock", "Only 2 left", { details: { left: 2 } });
+ *   }
+ *   return { left: 2 - count };
+ * });
+ * await worker.shutdown();
+ * ```
+ */
+declare class EngineError extends Error {
+    /** Identifies the error for programs: a code of the engine, or one of your own. */
+    readonly code: string;
+    /** The values to act on. */
+    readonly details: JsonObject | undefined;
+    /** Whether the handler did not start and the same call may succeed later. */
+    readonly retryable: boolean;
+    /**
+     * The code may be one of your own, such as `out_of_stock`.
+     *
+     * @param message One sentence for people.
+     */
+    constructor(code: string, message: string, options?: ErrorOptions);
+    /** The error as it is sent: without cause and stack. */
+    toJSON(): ErrorBody;
+}
+
+/** A JSON object. */
+interface JsonObject {
+    /** Any member. */
+    [key: string]: Json;
+}
+
+/** Any JSON value. */
+type Json = null | boolean | number | string | Json[] | JsonObject;
+
+/** Optional properties of an {@linkcode EngineError}. */
+interface ErrorOptions {
+    /** The values to act on. */
+    readonly details?: JsonObject;
+    /**
+     * Whether the handler did not start and the same call can succeed later.
+     *
+     * @default that of the code in the table of error codes, `false` for codes of your own
+     */
+    readonly retryable?: boolean;
+    /** The original error; not sent to other workers. */
+    readonly cause?: unknown;
+}
+
+/** An error as it is sent. */
+interface ErrorBody {
+    /** Identifies the kind of error for programs, such as `function_not_found`. */
+    code: string;
+    /** Describes the error for people, in one sentence. */
+    message: string;
+    /** Stack trace of the handler; never sent to HTTP clients. */
+    stacktrace?: string;
+    /** Values for programs, such as the id that was not found. */
+    details?: JsonObject;
+    /** `true`: the handler did not start, and the same call can succeed later. */
+    retryable?: boolean;
+}
+
+/**
+ * The reading end of a channel: an async iterable of what the writer sends, bytes as `Uint8Array`
+ * and text messages as strings, in order. It connects when it is first read; only one reader can.
+ *
+ * A handler finds one wherever the payload holds a reference; inside the payload of a call or a
+ * result it becomes a reference again, so it can be passed on unread.
+ *
+ * Reading fails with `channel_closed` if the stream is not whole, because the writer gave up or was
+ * lost; with `channel_not_found` if the reference is unknown or was used already; with
+ * `engine_unreachable` if the engine cannot be reached.
+ *
+ * @example
+ * ```ts
+ * import { type ChannelReader, registerWorker } from "engine-sdk";
+ *
+ * const worker = registerWorker();
+ * worker.registerFunction("files::size", async ({ file }: { file: ChannelReader }) => {
+ *   let bytes = 0;
+ *   for await (const part of file) bytes += part.length;
+ *   return { bytes };
+ * });
+ * await worker.shutdown();
+ * ```
+ */
+declare class ChannelReader implements AsyncIterable<Uint8Array | string> {
+    #private;
+    /** Created by `Worker.createChannel()`, and from references inside payloads. */
+    constructor(ref: ChannelRef, setup: EndSetup);
+    /** The reference to this end, as it travels in payloads. */
+    get ref(): ChannelRef;
+    /**
+     * The bytes as a stream, such as for a `Response`; text messages are encoded as UTF-8. Reads in
+     * place of the iteration, not beside it.
+     */
+    get readable(): ReadableStream<Uint8Array>;
+    /** The next message; `undefined` at the end of the stream. One read at a time. */
+    read(): Promise<Uint8Array | string | undefined>;
+    /** All that the writer sends, as bytes; at most `maxBytes`, by default 64 MiB. */
+    bytes(maxBytes?: number): Promise<Uint8Array>;
+    /** All that the writer sends, as one text; at most `maxBytes`, by default 64 MiB. */
+    text(maxBytes?: number): Promise<string>;
+    /** Ends the channel: the writer learns that nothing more is read. Never rejects. */
+    cancel(): Promise<void>;
+    /** Reads to the end; leaving the loop early cancels. */
+    [Symbol.asyncIterator](): AsyncGenerator<Uint8Array | string, void, undefined>;
+    /** The reference: a reader inside a payload arrives as a reader. */
+    toJSON(): ChannelRef;
+}
+
+/** Options of `Worker.createChannel()`. */
+interface ChannelOptions {
+    /**
+     * Messages that the engine holds before the reader connects, from 1 to 1,024, of 256 KiB in all;
+     * then the writer waits.
+     *
+     * @default {64}
+     */
+    readonly bufferFrames?: number | undefined;
+}
+
+/**
  * Writes log lines to the console and to the logs of the engine, with the trace of the handler that
  * runs. `data` is any JSON.
  *
@@ -115,15 +385,6 @@ interface CallRequest<In = Json> {
     readonly baggage?: string | undefined;
     /** Receives what the handler passes to `context.progress()`, in order. */
     readonly onProgress?: ((data: Json) => void) | undefined;
-}
-
-/** Any JSON value. */
-type Json = null | boolean | number | string | Json[] | JsonObject;
-
-/** A JSON object. */
-interface JsonObject {
-    /** Any member. */
-    [key: string]: Json;
 }
 
 /** How to run a call other than by waiting for its result. Never sent to workers. */
@@ -229,69 +490,6 @@ interface ReconnectOptions {
     readonly maxMs?: number | undefined;
     /** Number of failed attempts in a row after which the state is `failed`. @default {Infinity} */
     readonly maxAttempts?: number | undefined;
-}
-
-/**
- * An error with a code. A handler that throws one passes its code, message, details and `retryable`
- * to the caller, which receives them as {@linkcode InvocationError}.
- *
- * @example A handler that fails with a code of its own
- * ```ts
- * import { EngineError, registerWorker } from "engine-sdk";
- *
- * const worker = registerWorker();
- * worker.registerFunction("stock::take", ({ count }: { count: number }) => {
- *   if (count > 2) {
- *     throw new EngineError("out_of_stock", "Only 2 left", { details: { left: 2 } });
- *   }
- *   return { left: 2 - count };
- * });
- * await worker.shutdown();
- * ```
- */
-declare class EngineError extends Error {
-    /** Identifies the error for programs: a code of the engine, or one of your own. */
-    readonly code: string;
-    /** The values to act on. */
-    readonly details: JsonObject | undefined;
-    /** Whether the handler did not start and the same call may succeed later. */
-    readonly retryable: boolean;
-    /**
-     * The code may be one of your own, such as `out_of_stock`.
-     *
-     * @param message One sentence for people.
-     */
-    constructor(code: string, message: string, options?: ErrorOptions);
-    /** The error as it is sent: without cause and stack. */
-    toJSON(): ErrorBody;
-}
-
-/** Optional properties of an {@linkcode EngineError}. */
-interface ErrorOptions {
-    /** The values to act on. */
-    readonly details?: JsonObject;
-    /**
-     * Whether the handler did not start and the same call can succeed later.
-     *
-     * @default that of the code in the table of error codes, `false` for codes of your own
-     */
-    readonly retryable?: boolean;
-    /** The original error; not sent to other workers. */
-    readonly cause?: unknown;
-}
-
-/** An error as it is sent. */
-interface ErrorBody {
-    /** Identifies the kind of error for programs, such as `function_not_found`. */
-    code: string;
-    /** Describes the error for people, in one sentence. */
-    message: string;
-    /** Stack trace of the handler; never sent to HTTP clients. */
-    stacktrace?: string;
-    /** Values for programs, such as the id that was not found. */
-    details?: JsonObject;
-    /** `true`: the handler did not start, and the same call can succeed later. */
-    retryable?: boolean;
 }
 
 /**
@@ -482,6 +680,28 @@ declare class Worker implements AsyncDisposable {
      * ```
      */
     trigger<In = Json, Out = Json>(request: CallRequest<In>): Promise<Out>;
+    /**
+     * Creates a channel: a stream of bytes and text messages between any two workers, whose ends
+     * travel inside payloads. The engine forwards what is written and holds the writer back while the
+     * reader is slow. An end that never connects ends the channel after 5 minutes.
+     *
+     * @throws {InvocationError} As {@linkcode Worker.trigger}: `overloaded`, if this worker has 1,000
+     * channels open.
+     *
+     * @example A file is passed to a function while it is read
+     * ```ts
+     * import { registerWorker } from "engine-sdk";
+     *
+     * async function upload(file: ReadableStream<Uint8Array>) {
+     *   await using worker = registerWorker();
+     *   const { writer, reader } = await worker.createChannel();
+     *   const size = worker.trigger({ function_id: "files::size", payload: { file: reader } });
+     *   await file.pipeTo(writer.writable);
+     *   return await size;
+     * }
+     * ```
+     */
+    createChannel(options?: ChannelOptions): Promise<Channel>;
     /**
      * Calls `listener` with each new state; the returned function removes it.
      *
@@ -712,6 +932,12 @@ export {
   type Action,
   type CallContext,
   type CallRequest,
+  type Channel,
+  type ChannelDirection,
+  type ChannelOptions,
+  type ChannelReader,
+  type ChannelRef,
+  type ChannelWriter,
   type ConnectionState,
   type Dial,
   type DialOptions,

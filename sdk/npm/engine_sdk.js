@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:30455fafa7c83491b6a3320c9bbb266ed411dd5cc2a68e29ff7dc51d53d7a607
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:6134234d25f64c0e21c93027ef9eb40d1f7a74c45e0c43906ef67988c0906156
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -4087,6 +4087,14 @@ var ERRORS = {
     status: 500,
     retryable: true
   },
+  channel_closed: {
+    status: 500,
+    retryable: false
+  },
+  channel_not_found: {
+    status: 500,
+    retryable: false
+  },
   INVALID_NAMESPACE: {
     status: 500,
     retryable: false
@@ -4534,6 +4542,617 @@ function show(value) {
   }
   return String(value);
 }
+
+// sdk/typescript/wire/channels.ts
+var CHANNEL_PATH = "/ws/channels/";
+var CHANNEL_WRITE_BYTES = 64 * 1024;
+var CHANNEL_FRAME_BYTES_MAX = 1024 * 1024;
+var CHANNEL_CLOSE = {
+  /** The writer has ended the stream, and the reader has all of it; or the reader wants no more. */
+  complete: 1e3,
+  /** The engine stops. */
+  goingAway: 1001,
+  /** The end is claimed already. */
+  claimed: 1008,
+  /** No room for what was sent. */
+  tooLarge: 1009,
+  /** The stream is not whole: the writer gave up or was lost, or an end never connected. */
+  aborted: 4001
+};
+var STREAM_COMPLETE = "stream_complete";
+var READER_CLOSED = "reader_closed";
+function isChannelRef(value) {
+  if (value === null || typeof value !== "object") return false;
+  const { channel_id, access_key, direction } = value;
+  return typeof channel_id === "string" && typeof access_key === "string" && (direction === "read" || direction === "write");
+}
+
+// sdk/typescript/channels/socket.ts
+var UNSENT_BYTES_MAX = 256 * 1024;
+var REASON_BYTES_MAX = 123;
+function channelUrl(engineUrl, ref) {
+  const address = new URL(engineUrl);
+  const base = address.pathname.replace(/\/+$/, "");
+  address.pathname = `${base}${CHANNEL_PATH}${encodeURIComponent(ref.channel_id)}`;
+  address.searchParams.set("key", ref.access_key);
+  address.searchParams.set("dir", ref.direction);
+  return address.href;
+}
+function shortReason(reason) {
+  const bytes = new TextEncoder().encode(reason);
+  if (bytes.length <= REASON_BYTES_MAX) return reason;
+  return new TextDecoder().decode(bytes.subarray(0, REASON_BYTES_MAX)).replace(/\ufffd+$/, "");
+}
+
+// sdk/typescript/channels/end.ts
+var EndConnection = class {
+  ref;
+  #setup;
+  #events;
+  #socket;
+  #opening;
+  #isOpen = false;
+  #isOver = false;
+  constructor(ref, setup, events) {
+    this.ref = {
+      channel_id: ref.channel_id,
+      access_key: ref.access_key,
+      direction: ref.direction
+    };
+    this.#setup = setup;
+    this.#events = events;
+  }
+  /** The socket once it is open. */
+  get socket() {
+    return this.#isOpen && !this.#isOver ? this.#socket : void 0;
+  }
+  get isOver() {
+    return this.#isOver;
+  }
+  /** Connects the first time; settles when it is open or `closed` was reported. */
+  connect() {
+    return this.#opening ??= new Promise((resolve) => {
+      if (this.#isOver) return resolve();
+      this.#setup.opened(this);
+      const events = {
+        opened: () => {
+          this.#isOpen = true;
+          resolve();
+        },
+        message: (data) => this.#events.message(data),
+        closed: (code, reason) => {
+          this.#closed(this.#errorOf(code, reason));
+          resolve();
+        }
+      };
+      this.#socket = this.#setup.open(channelUrl(this.#setup.url, this.ref), events);
+    });
+  }
+  /** Ends the connection now, with this error. */
+  end(error) {
+    this.#closed(error);
+    this.#socket?.terminate();
+  }
+  #closed(error) {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#setup.closed(this);
+    this.#events.closed(error);
+  }
+  #errorOf(code, reason) {
+    const { channel_id } = this.ref;
+    const details = {
+      channel_id,
+      close_code: code,
+      reason
+    };
+    const isRegular = code === CHANNEL_CLOSE.complete || code === 1005;
+    if (!this.#isOpen) {
+      const isUnknown = reason === "HTTP 404";
+      const message2 = isUnknown ? `There is no channel ${channel_id}, or the key of its reference is wrong` : `Cannot connect to channel ${channel_id}: ${reason}`;
+      return new EngineError(isUnknown ? "channel_not_found" : "engine_unreachable", message2, {
+        details
+      });
+    }
+    if (code === CHANNEL_CLOSE.claimed) {
+      const message2 = `This end of channel ${channel_id} is in use already`;
+      return new EngineError("channel_not_found", message2, {
+        details
+      });
+    }
+    if (isRegular && reason !== READER_CLOSED) return void 0;
+    if (isRegular) {
+      const message2 = `The reader of channel ${channel_id} has left`;
+      return new EngineError("channel_closed", message2, {
+        details
+      });
+    }
+    const message = `Channel ${channel_id} ended early: ${reason || `close code ${code}`}`;
+    return new EngineError("channel_closed", message, {
+      details
+    });
+  }
+};
+
+// sdk/typescript/channels/reader.ts
+var HELD_BYTES_MAX = 256 * 1024;
+var MESSAGE_BYTES = 256;
+var COLLECTED_BYTES_MAX = 64 * 1024 * 1024;
+var encoder = new TextEncoder();
+var ChannelReader = class {
+  #connection;
+  #held = [];
+  #heldBytes = 0;
+  #isPaused = false;
+  #isEnded = false;
+  #error;
+  #wake;
+  #readable;
+  /** Created by `Worker.createChannel()`, and from references inside payloads. */
+  constructor(ref, setup) {
+    this.#connection = new EndConnection(ref, setup, {
+      message: (data) => this.#message(data),
+      closed: (error) => {
+        this.#isEnded = true;
+        this.#error ??= error;
+        this.#wake?.();
+      }
+    });
+  }
+  /** The reference to this end, as it travels in payloads. */
+  get ref() {
+    return this.#connection.ref;
+  }
+  /**
+   * The bytes as a stream, such as for a `Response`; text messages are encoded as UTF-8. Reads in
+   * place of the iteration, not beside it.
+   */
+  get readable() {
+    return this.#readable ??= new ReadableStream({
+      pull: async (controller) => {
+        const part = await this.read();
+        if (part === void 0) controller.close();
+        else controller.enqueue(typeof part === "string" ? encoder.encode(part) : part);
+      },
+      cancel: () => this.cancel()
+    }, {
+      highWaterMark: 0
+    });
+  }
+  /** The next message; `undefined` at the end of the stream. One read at a time. */
+  async read() {
+    while (this.#held.length === 0) {
+      if (this.#isEnded) {
+        if (this.#error) throw this.#error;
+        return void 0;
+      }
+      if (this.#wake) {
+        throw new EngineError("INVALID_ARGUMENTS", "A read of this channel is waiting already");
+      }
+      if (this.#connection.socket) await new Promise((resolve) => this.#wake = resolve);
+      else await this.#connection.connect();
+      this.#wake = void 0;
+    }
+    return this.#take();
+  }
+  /** All that the writer sends, as bytes; at most `maxBytes`, by default 64 MiB. */
+  async bytes(maxBytes = COLLECTED_BYTES_MAX) {
+    const parts = [];
+    let size = 0;
+    for await (const part of this) {
+      const bytes = typeof part === "string" ? encoder.encode(part) : part;
+      size += bytes.length;
+      if (size > maxBytes) {
+        const message = `Channel ${this.ref.channel_id} carries over ${maxBytes} bytes`;
+        throw new EngineError("body_too_large", message);
+      }
+      parts.push(bytes);
+    }
+    const all = new Uint8Array(size);
+    let at = 0;
+    for (const part of parts) {
+      all.set(part, at);
+      at += part.length;
+    }
+    return all;
+  }
+  /** All that the writer sends, as one text; at most `maxBytes`, by default 64 MiB. */
+  async text(maxBytes = COLLECTED_BYTES_MAX) {
+    return new TextDecoder().decode(await this.bytes(maxBytes));
+  }
+  /** Ends the channel: the writer learns that nothing more is read. Never rejects. */
+  async cancel() {
+    this.#held = [];
+    this.#heldBytes = 0;
+    await this.#connection.connect();
+    this.#connection.socket?.finish(1e3, "channel_close");
+    this.#connection.end(new EngineError("channel_closed", `Channel ${this.ref.channel_id} was cancelled here`));
+  }
+  /** Reads to the end; leaving the loop early cancels. */
+  async *[Symbol.asyncIterator]() {
+    try {
+      for (; ; ) {
+        const part = await this.read();
+        if (part === void 0) return;
+        yield part;
+      }
+    } finally {
+      if (!this.#isEnded || this.#held.length > 0) await this.cancel();
+    }
+  }
+  /** The reference: a reader inside a payload arrives as a reader. */
+  toJSON() {
+    return this.ref;
+  }
+  #message(data) {
+    this.#held.push(data);
+    this.#heldBytes += data.length + MESSAGE_BYTES;
+    if (this.#heldBytes > HELD_BYTES_MAX && !this.#isPaused) {
+      this.#isPaused = true;
+      this.#connection.socket?.pause();
+    }
+    this.#wake?.();
+  }
+  #take() {
+    const data = this.#held.shift();
+    this.#heldBytes -= data.length + MESSAGE_BYTES;
+    if (this.#isPaused && this.#heldBytes <= HELD_BYTES_MAX / 2) {
+      this.#isPaused = false;
+      this.#connection.socket?.resume();
+    }
+    return data;
+  }
+};
+
+// sdk/typescript/channels/writer.ts
+var ChannelWriter = class {
+  #connection;
+  #left = new AbortController();
+  /** The last write; the next one follows it. */
+  #last = Promise.resolve();
+  #waiting = 0;
+  #isClosing = false;
+  #isClosed = false;
+  #error;
+  #wake;
+  #writable;
+  /** Created by `Worker.createChannel()`, and from references inside payloads. */
+  constructor(ref, setup) {
+    this.#connection = new EndConnection(ref, setup, {
+      message() {
+      },
+      closed: (error) => this.#closed(error)
+    });
+  }
+  /** The reference to this end, as it travels in payloads. */
+  get ref() {
+    return this.#connection.ref;
+  }
+  /** Aborted when nothing more can be written: the reader has left, or the connection is lost. */
+  get signal() {
+    return this.#left.signal;
+  }
+  /** This end as a stream, such as for `pipeTo()`. */
+  get writable() {
+    return this.#writable ??= new WritableStream({
+      write: (data) => this.write(data),
+      close: () => this.close(),
+      abort: (reason) => this.abort(reason)
+    });
+  }
+  /**
+   * Sends bytes, or a string as one text message. Resolves when more may be written; writes that
+   * are not awaited keep their order, and the promise of one that fails rejects.
+   *
+   * @throws {EngineError} `channel_closed`, `channel_not_found`, `engine_unreachable`,
+   * `INVALID_ARGUMENTS`.
+   */
+  write(data) {
+    if (typeof data !== "string" && !(data instanceof Uint8Array)) {
+      const message = "A channel carries strings and Uint8Array; encode other values first";
+      return Promise.reject(new EngineError("INVALID_ARGUMENTS", message));
+    }
+    if (this.#isClosing) {
+      return Promise.reject(new EngineError("INVALID_ARGUMENTS", "The writer is closed"));
+    }
+    return this.#queue(() => this.#send(data));
+  }
+  /**
+   * Ends the stream: resolves when the engine has all of it, which takes as long as the reader
+   * takes for all but the last part. Has no effect the second time.
+   */
+  close() {
+    if (this.#isClosing) return this.#last;
+    this.#isClosing = true;
+    return this.#queue(async () => {
+      await this.#connected();
+      this.#connection.socket.finish(CHANNEL_CLOSE.complete, STREAM_COMPLETE);
+      while (!this.#connection.isOver) await this.#wait();
+      if (this.#error) throw this.#error;
+    });
+  }
+  /** Gives up: the reader gets what was sent, then an error with the reason. Never rejects. */
+  async abort(reason) {
+    if (this.#isClosed) return;
+    this.#isClosing = true;
+    const text = reason === void 0 ? "the writer gave up" : thrownText(reason);
+    await this.#connection.connect();
+    this.#connection.socket?.finish(CHANNEL_CLOSE.aborted, text);
+    this.#closed(new EngineError("channel_closed", `Channel ${this.ref.channel_id} was aborted: ${text}`));
+  }
+  /** Calls {@linkcode ChannelWriter.close} at the end of an `await using` block. */
+  async [Symbol.asyncDispose]() {
+    if (!this.#isClosed) await this.close();
+  }
+  /** The reference: a writer inside a payload arrives as a writer. */
+  toJSON() {
+    return this.ref;
+  }
+  /** Runs tasks one after another; at once if none runs. */
+  #queue(task) {
+    const isFirst = this.#waiting++ === 0;
+    const done = isFirst ? task() : this.#last.then(task, task);
+    const ended = () => void this.#waiting--;
+    this.#last = done;
+    done.then(ended, ended);
+    return done;
+  }
+  async #send(data) {
+    await this.#connected();
+    const step = CHANNEL_WRITE_BYTES;
+    if (typeof data === "string" || data.length <= step) return await this.#sendPart(data);
+    for (let at = 0; at < data.length; at += step) {
+      await this.#sendPart(data.subarray(at, at + step));
+    }
+  }
+  async #sendPart(data) {
+    if (this.#error) throw this.#error;
+    const sent = this.#connection.socket?.send(data);
+    if (sent) await Promise.race([
+      sent,
+      this.#wait()
+    ]);
+    if (this.#error) throw this.#error;
+  }
+  async #connected() {
+    if (!this.#connection.socket) await this.#connection.connect();
+    if (this.#error) throw this.#error;
+  }
+  /** Settles when the connection ends. */
+  #wait() {
+    return new Promise((resolve) => this.#wake = resolve);
+  }
+  #closed(error) {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const { channel_id } = this.ref;
+    this.#error = error ?? (this.#isClosing ? void 0 : new EngineError("channel_closed", `Channel ${channel_id} was closed by the engine`));
+    this.#wake?.();
+    if (this.#error) this.#left.abort(this.#error);
+  }
+};
+
+// sdk/typescript/channels/channels.ts
+var CREATE_CHANNEL = "engine::channels::create";
+var ACCESS_KEY = '"access_key"';
+var Channels = class {
+  #setup;
+  #open = /* @__PURE__ */ new Set();
+  #ended;
+  constructor(url, open) {
+    this.#setup = {
+      url,
+      open,
+      opened: (end) => {
+        this.#open.add(end);
+        if (this.#ended) queueMicrotask(() => end.end(this.#ended));
+      },
+      closed: (end) => void this.#open.delete(end)
+    };
+  }
+  /** The ends of a channel that the engine has created. */
+  channel({ writer, reader }) {
+    return {
+      writer: this.end(writer),
+      reader: this.end(reader)
+    };
+  }
+  /** The end of a reference; it connects when it is used. */
+  end(ref) {
+    return ref.direction === "read" ? new ChannelReader(ref, this.#setup) : new ChannelWriter(ref, this.#setup);
+  }
+  /** Replaces references in a parsed value, which it changes, by ends. */
+  revive(value) {
+    return this.#revive(value, JSON_DEPTH_MAX + 1);
+  }
+  /** Ends all connections; ends that connect later fail, too. */
+  close() {
+    this.#ended ??= new EngineError("SHUTDOWN", "engine client is shutting down");
+    for (const end of [
+      ...this.#open
+    ]) end.end(this.#ended);
+  }
+  #revive(value, levels) {
+    if (typeof value !== "object" || value === null || levels === 0) return value;
+    if (isChannelRef(value)) return this.end(value);
+    if (Array.isArray(value)) {
+      for (let i = 0; i < value.length; i++) value[i] = this.#revive(value[i], levels - 1);
+      return value;
+    }
+    for (const key of Object.keys(value)) {
+      const part = value[key];
+      const revived = this.#revive(part, levels - 1);
+      if (revived !== part) Object.defineProperty(value, key, {
+        value: revived
+      });
+    }
+    return value;
+  }
+};
+function mayHoldRefs(frame) {
+  return frame.includes(ACCESS_KEY);
+}
+
+// sdk/typescript/channels/ws_socket.ts
+var INBOUND_BYTES_MAX = 256 * 1024 * 1024;
+var CLOSE_TIMEOUT_MS = 2147483647;
+var TIMES = {
+  openMs: OPEN_TIMEOUT_MS,
+  pingMs: PING_INTERVAL_MS,
+  silenceMs: SILENCE_MS
+};
+function openWsSocket(url, events, times = TIMES) {
+  return new WsSocket(url, events, times);
+}
+var WsSocket = class {
+  #events;
+  #times;
+  #socket;
+  #isPaused = false;
+  #isOver = false;
+  #problem = "";
+  #silentMs = 0;
+  #openTimer;
+  #pingTimer;
+  constructor(url, events, times) {
+    this.#events = events;
+    this.#times = times;
+    this.#connect(url).catch((error) => this.#end(1006, String(error)));
+  }
+  send(data) {
+    const socket = this.#socket;
+    if (!socket || this.#isOver) return void 0;
+    if (socket.bufferedAmount + data.length <= UNSENT_BYTES_MAX) {
+      socket.send(data);
+      return void 0;
+    }
+    return new Promise((resolve) => socket.send(data, () => resolve()));
+  }
+  pause() {
+    this.#isPaused = true;
+    this.#socket?.pause();
+  }
+  resume() {
+    this.#isPaused = false;
+    this.#silentMs = 0;
+    this.#socket?.resume();
+  }
+  finish(code, reason) {
+    if (this.#isOver) return;
+    this.resume();
+    this.#socket?.close(code, shortReason(reason));
+  }
+  terminate() {
+    this.#socket?.terminate();
+    this.#end(1006, "ended");
+  }
+  async #connect(url) {
+    const module = await Promise.resolve().then(() => (init_wrapper(), wrapper_exports));
+    if (this.#isOver) return;
+    const WebSocket3 = module.default;
+    const socket = new WebSocket3(url, [], {
+      perMessageDeflate: false,
+      maxPayload: INBOUND_BYTES_MAX,
+      closeTimeout: CLOSE_TIMEOUT_MS
+    });
+    this.#socket = socket;
+    this.#openTimer = setTimeout(() => {
+      this.#problem = `no answer within ${this.#times.openMs} ms`;
+      socket.terminate();
+    }, this.#times.openMs);
+    socket.on("open", () => this.#opened());
+    socket.on("message", (data, isBinary) => this.#message(data, isBinary));
+    socket.on("ping", () => this.#silentMs = 0);
+    socket.on("pong", () => this.#silentMs = 0);
+    socket.on("error", (error) => this.#problem ||= describe(error));
+    socket.on("close", (code, reason) => {
+      this.#end(code, new TextDecoder().decode(reason) || this.#problem);
+    });
+  }
+  #opened() {
+    clearTimeout(this.#openTimer);
+    if (this.#isOver) return;
+    this.#pingTimer = setInterval(() => this.#heartbeat(), this.#times.pingMs);
+    this.#events.opened();
+  }
+  #message(data, isBinary) {
+    this.#silentMs = 0;
+    if (this.#isOver) return;
+    if (!isBinary) return this.#events.message(data.toString());
+    this.#events.message(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+  }
+  /** Pings also while it does not read, so that the engine knows that this side lives. */
+  #heartbeat() {
+    if (this.#isPaused) this.#silentMs = 0;
+    else this.#silentMs += this.#times.pingMs;
+    if (this.#silentMs < this.#times.silenceMs) return this.#socket?.ping();
+    this.#problem = `nothing received for ${this.#times.silenceMs} ms`;
+    this.#socket?.terminate();
+  }
+  #end(code, reason) {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#openTimer);
+    clearInterval(this.#pingTimer);
+    this.#events.closed(code, reason);
+  }
+};
+function describe(error) {
+  const { message = String(error), errors } = error;
+  const text = message || errors?.[0]?.message || "no connection";
+  return text.replace(/^Unexpected server response: (\d+)$/, "HTTP $1");
+}
+
+// sdk/typescript/channels/open_socket.ts
+var POLL_MS = 10;
+var openSocket = (url, events) => {
+  return processGlobal() ? openWsSocket(url, events) : openBrowserSocket(url, events);
+};
+var openBrowserSocket = (url, events) => {
+  const socket = new WebSocket(url);
+  socket.binaryType = "arraybuffer";
+  let isOver = false;
+  const end = (code, reason) => {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(timer);
+    events.closed(code, reason);
+  };
+  const timer = setTimeout(() => {
+    socket.close();
+    end(1006, `no answer within ${OPEN_TIMEOUT_MS} ms`);
+  }, OPEN_TIMEOUT_MS);
+  socket.onopen = () => {
+    clearTimeout(timer);
+    if (!isOver) events.opened();
+  };
+  socket.onmessage = ({ data }) => {
+    if (isOver) return;
+    events.message(typeof data === "string" ? data : new Uint8Array(data));
+  };
+  socket.onclose = ({ code, reason }) => end(code || 1006, reason || "no connection");
+  const drained = async () => {
+    while (!isOver && socket.bufferedAmount > UNSENT_BYTES_MAX) {
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  };
+  return {
+    send(data) {
+      if (isOver || socket.readyState !== WebSocket.OPEN) return void 0;
+      socket.send(data);
+      return socket.bufferedAmount > UNSENT_BYTES_MAX ? drained() : void 0;
+    },
+    pause() {
+    },
+    resume() {
+    },
+    finish: (code, reason) => socket.close(code, shortReason(reason)),
+    terminate() {
+      socket.close();
+      end(1006, "ended");
+    }
+  };
+};
 
 // sdk/typescript/call_frames.ts
 function writeParts(request) {
@@ -5366,8 +5985,8 @@ var RECONNECT_FIRST_MS = 1e3;
 var RECONNECT_MAX_MS = 1800;
 var RECONNECT_JITTER = 0.3;
 var DIALS_MAX = 2;
-var UNSENT_BYTES_MAX = 64 * 1024 * 1024;
-var UNSENT_BYTES_END = 3 * UNSENT_BYTES_MAX;
+var UNSENT_BYTES_MAX2 = 64 * 1024 * 1024;
+var UNSENT_BYTES_END = 3 * UNSENT_BYTES_MAX2;
 var CHECK_CHARS = 1024 * 1024;
 var FULL_CHECK_MS = 100;
 var ReconnectingConnection = class {
@@ -5480,14 +6099,14 @@ var ReconnectingConnection = class {
     attempt2.uncheckedChars = 0;
     const bytes = attempt2.queuedBytes ?? 0;
     const wasFull = attempt2.isFull;
-    attempt2.isFull = bytes > UNSENT_BYTES_MAX;
+    attempt2.isFull = bytes > UNSENT_BYTES_MAX2;
     if (bytes > UNSENT_BYTES_END) attempt2.transport?.close(1008, "the engine does not read");
     if (attempt2.isFull && !wasFull) this.#watchFull(attempt2);
   }
   #watchFull(attempt2) {
     this.#setup.clock.after(FULL_CHECK_MS, () => {
       if (!attempt2.isOpen || !attempt2.isFull) return;
-      attempt2.isFull = (attempt2.queuedBytes ?? 0) > UNSENT_BYTES_MAX;
+      attempt2.isFull = (attempt2.queuedBytes ?? 0) > UNSENT_BYTES_MAX2;
       if (attempt2.isFull) this.#watchFull(attempt2);
     });
   }
@@ -5590,15 +6209,15 @@ var ANNOUNCE_FUNCTION_ID = "engine::workers::register";
 var LAUNCH_ID_HEADER = "x-engine-launch-id";
 
 // sdk/typescript/ws_transport.ts
-var INBOUND_BYTES_MAX = 256 * 1024 * 1024;
+var INBOUND_BYTES_MAX2 = 256 * 1024 * 1024;
 var PROTOCOL_HEADER = "sec-websocket-protocol";
-var TIMES = {
+var TIMES2 = {
   openMs: OPEN_TIMEOUT_MS,
   pingMs: PING_INTERVAL_MS,
   silenceMs: SILENCE_MS,
   closeMs: 1e3
 };
-var wsDial = makeWsDial(TIMES);
+var wsDial = makeWsDial(TIMES2);
 function makeWsDial(times) {
   return (url, events, options) => new WsTransport(url, events, options, times);
 }
@@ -5624,7 +6243,7 @@ var WsTransport = class {
   constructor(url, events, options, times) {
     this.#events = events;
     this.#times = times;
-    this.#connect(url, options).catch((error) => this.#end(1006, describe(error)));
+    this.#connect(url, options).catch((error) => this.#end(1006, describe2(error)));
   }
   send(message) {
     if (!this.#isOpen) return;
@@ -5662,7 +6281,7 @@ var WsTransport = class {
     const options = {
       headers,
       perMessageDeflate: false,
-      maxPayload: INBOUND_BYTES_MAX
+      maxPayload: INBOUND_BYTES_MAX2
     };
     const socket = new WebSocket3(url, batch ? [
       BATCH_PROTOCOL
@@ -5720,7 +6339,7 @@ var WsTransport = class {
   }
   /** A frame that breaks a rule: `ws` has sent a close frame, and waits 30 s for the peer's. */
   #failed(error) {
-    this.#problem ||= describe(error);
+    this.#problem ||= describe2(error);
     this.#closeTimer ??= setTimeout(() => this.#socket?.terminate(), this.#times.closeMs);
   }
   #end(code, reason) {
@@ -5733,7 +6352,7 @@ var WsTransport = class {
     this.#events.closed(code, reason);
   }
 };
-function describe(error) {
+function describe2(error) {
   const { message = String(error), errors } = error;
   const text = message || errors?.[0]?.message || "no connection";
   return text.replace(/^Unexpected server response: (\d+)$/, "HTTP $1");
@@ -6122,15 +6741,26 @@ function receive(text, connection, setup) {
     setup.report(failUnreadable(text, error, connection, setup));
     return;
   }
-  if (setup.calls.settleFrame(text)) return;
+  const { channels } = setup;
+  const hasRefs = channels !== void 0 && mayHoldRefs(text);
+  if (!hasRefs && setup.calls.settleFrame(text)) return;
   let message;
   try {
     message = decodeEngineMessage(text);
+    if (hasRefs) reviveRefs(message, channels);
   } catch (thrown) {
     setup.report(failUnreadable(text, thrown, connection, setup));
     return;
   }
   dispatch(message, connection, setup);
+}
+function reviveRefs(message, channels) {
+  if (message.type === "invocationresult") {
+    if (message.result !== void 0) message.result = channels.revive(message.result);
+    return;
+  }
+  if (message.type !== "invokefunction" && message.type !== "invocationprogress") return;
+  if (message.data !== void 0) message.data = channels.revive(message.data);
 }
 function dispatch(message, connection, setup) {
   switch (message.type) {
@@ -7009,6 +7639,7 @@ var Worker = class _Worker {
   name;
   #announcement;
   #calls;
+  #channels;
   #inbound;
   #connection;
   #listeners;
@@ -7059,10 +7690,13 @@ var Worker = class _Worker {
       report
     });
     this.#registrations = new Registrations((text) => connection()?.send(text), (removed) => triggers.unregisterAll(removed));
+    this.#channels = new Channels(url, openSocket);
     this.#inbound = {
       calls: this.#calls,
       handlers,
       triggers,
+      // A worker in the engine's process passes references on as they are.
+      channels: options.dial ? void 0 : this.#channels,
       registered: (message) => this.#registered(message),
       rejected: (error) => this.#giveUp(error),
       report
@@ -7283,6 +7917,38 @@ var Worker = class _Worker {
     return this.#calls.call(request);
   }
   /**
+   * Creates a channel: a stream of bytes and text messages between any two workers, whose ends
+   * travel inside payloads. The engine forwards what is written and holds the writer back while the
+   * reader is slow. An end that never connects ends the channel after 5 minutes.
+   *
+   * @throws {InvocationError} As {@linkcode Worker.trigger}: `overloaded`, if this worker has 1,000
+   * channels open.
+   *
+   * @example A file is passed to a function while it is read
+   * ```ts
+   * import { registerWorker } from "engine-sdk";
+   *
+   * async function upload(file: ReadableStream<Uint8Array>) {
+   *   await using worker = registerWorker();
+   *   const { writer, reader } = await worker.createChannel();
+   *   const size = worker.trigger({ function_id: "files::size", payload: { file: reader } });
+   *   await file.pipeTo(writer.writable);
+   *   return await size;
+   * }
+   * ```
+   */
+  async createChannel(options = {}) {
+    const { bufferFrames } = options;
+    const payload = bufferFrames === void 0 ? {} : {
+      buffer_size: bufferFrames
+    };
+    const refs = await this.trigger({
+      function_id: CREATE_CHANNEL,
+      payload
+    });
+    return this.#channels.channel(JSON.parse(JSON.stringify(refs)));
+  }
+  /**
    * Calls `listener` with each new state; the returned function removes it.
    *
    * @throws {EngineError} `INVALID_ARGUMENTS` if it is not a function.
@@ -7359,6 +8025,7 @@ var Worker = class _Worker {
   /** Ends all parts with `error`: there will be no connection again. */
   #end(error) {
     this.#scopes.detach();
+    this.#channels.close();
     this.#calls.end(error);
     this.#inbound.handlers.abortAll(error.message);
     this.#inbound.triggers.unregisterAll();

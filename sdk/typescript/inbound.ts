@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { type Channels, mayHoldRefs } from "./channels/channels.ts";
 import type { OutboundCalls } from "./calls.ts";
 import type { Connection } from "./connection.ts";
 import { encodeFailure, type Handlers } from "./handlers.ts";
@@ -26,6 +27,8 @@ export interface InboundSetup {
   readonly calls: OutboundCalls;
   readonly handlers: Handlers;
   readonly triggers: ProvidedTriggers;
+  /** Ends of channels; absent for a worker that cannot connect to them. */
+  readonly channels?: Channels | undefined;
   /** The engine assigned an id to this connection. */
   registered(message: WorkerRegistered): void;
   /** The engine rejected this worker. */
@@ -54,15 +57,28 @@ export function receive(text: string, connection: Connection, setup: InboundSetu
     setup.report(failUnreadable(text, error, connection, setup));
     return;
   }
-  if (setup.calls.settleFrame(text)) return;
+  const { channels } = setup;
+  const hasRefs = channels !== undefined && mayHoldRefs(text);
+  if (!hasRefs && setup.calls.settleFrame(text)) return;
   let message: EngineMessage;
   try {
     message = decodeEngineMessage(text);
+    if (hasRefs) reviveRefs(message, channels);
   } catch (thrown) {
     setup.report(failUnreadable(text, thrown as EngineError, connection, setup));
     return;
   }
   dispatch(message, connection, setup);
+}
+
+/** Turns the references in what user code gets into ends of channels. */
+function reviveRefs(message: EngineMessage, channels: Channels): void {
+  if (message.type === "invocationresult") {
+    if (message.result !== undefined) message.result = channels.revive(message.result);
+    return;
+  }
+  if (message.type !== "invokefunction" && message.type !== "invocationprogress") return;
+  if (message.data !== undefined) message.data = channels.revive(message.data);
 }
 
 function dispatch(message: EngineMessage, connection: Connection, setup: InboundSetup): void {

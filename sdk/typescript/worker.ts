@@ -18,6 +18,13 @@ import {
   readUrl,
   withoutSecrets,
 } from "./arguments.ts";
+import {
+  type Channel,
+  type ChannelOptions,
+  Channels,
+  CREATE_CHANNEL,
+} from "./channels/channels.ts";
+import { openSocket } from "./channels/open_socket.ts";
 import { OutboundCalls } from "./calls.ts";
 import { type Connection, ConnectionListeners, ReconnectingConnection } from "./connection.ts";
 import { dialPlatform, headersOf, withTlsHint } from "./dial.ts";
@@ -41,6 +48,7 @@ import { ProvidedTriggers } from "./provided_triggers.ts";
 import { Registrations } from "./registrations.ts";
 import { createTelemetry, type Telemetry } from "./telemetry.ts";
 import { CallScopes } from "./trace_context.ts";
+import type { ChannelRefs } from "./wire/channels.ts";
 import { encodeMessage } from "./wire/codec.ts";
 import { EngineError, errorBody } from "./wire/errors.ts";
 import { CALL_TIMEOUT_MS, ENGINE_URL_DEFAULT } from "./wire/limits.ts";
@@ -98,6 +106,7 @@ export class Worker implements AsyncDisposable {
   readonly name: string;
   readonly #announcement: Announcement;
   readonly #calls: OutboundCalls;
+  readonly #channels: Channels;
   readonly #inbound: InboundSetup;
   readonly #connection: ReconnectingConnection;
   readonly #listeners: ConnectionListeners;
@@ -140,10 +149,13 @@ export class Worker implements AsyncDisposable {
       (text) => connection()?.send(text),
       (removed) => triggers.unregisterAll(removed),
     );
+    this.#channels = new Channels(url, openSocket);
     this.#inbound = {
       calls: this.#calls,
       handlers,
       triggers,
+      // A worker in the engine's process passes references on as they are.
+      channels: options.dial ? undefined : this.#channels,
       registered: (message) => this.#registered(message),
       rejected: (error) => this.#giveUp(error),
       report,
@@ -352,6 +364,35 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
+   * Creates a channel: a stream of bytes and text messages between any two workers, whose ends
+   * travel inside payloads. The engine forwards what is written and holds the writer back while the
+   * reader is slow. An end that never connects ends the channel after 5 minutes.
+   *
+   * @throws {InvocationError} As {@linkcode Worker.trigger}: `overloaded`, if this worker has 1,000
+   * channels open.
+   *
+   * @example A file is passed to a function while it is read
+   * ```ts
+   * import { registerWorker } from "engine-sdk";
+   *
+   * async function upload(file: ReadableStream<Uint8Array>) {
+   *   await using worker = registerWorker();
+   *   const { writer, reader } = await worker.createChannel();
+   *   const size = worker.trigger({ function_id: "files::size", payload: { file: reader } });
+   *   await file.pipeTo(writer.writable);
+   *   return await size;
+   * }
+   * ```
+   */
+  async createChannel(options: ChannelOptions = {}): Promise<Channel> {
+    const { bufferFrames } = options;
+    const payload = bufferFrames === undefined ? {} : { buffer_size: bufferFrames };
+    const refs = await this.trigger({ function_id: CREATE_CHANNEL, payload });
+    // Ends already, unless this worker gets references as they are.
+    return this.#channels.channel(JSON.parse(JSON.stringify(refs)) as ChannelRefs);
+  }
+
+  /**
    * Calls `listener` with each new state; the returned function removes it.
    *
    * @throws {EngineError} `INVALID_ARGUMENTS` if it is not a function.
@@ -428,6 +469,7 @@ export class Worker implements AsyncDisposable {
   /** Ends all parts with `error`: there will be no connection again. */
   #end(error: ReturnType<typeof errorBody>): void {
     this.#scopes.detach();
+    this.#channels.close();
     this.#calls.end(error);
     this.#inbound.handlers.abortAll(error.message);
     this.#inbound.triggers.unregisterAll();

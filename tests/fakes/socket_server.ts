@@ -8,6 +8,8 @@ import { createHash } from "node:crypto";
 import { Router } from "../../engine/core/router.ts";
 import { systemClock } from "../../engine/platform/system_clock.ts";
 import { type Listener, MESSAGE_BYTES_MAX } from "../../engine/ports/connection.ts";
+import { ChannelTable } from "../../engine/channels/channel_table.ts";
+import { UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
 import { makeGate } from "../../engine/transport/gate.ts";
 import { listenRaw } from "../../engine/transport/raw_listener.ts";
 import { LAUNCH_ID_HEADER } from "../../sdk/typescript/wire/protocol.ts";
@@ -113,6 +115,10 @@ export interface SocketEngineOptions {
 /** An engine for one test; workers reach it over sockets. */
 export class SocketEngine implements AsyncDisposable {
   readonly router: Router;
+  readonly channels: ChannelTable = new ChannelTable({
+    clock: systemClock,
+    memory: UNLIMITED_MEMORY,
+  });
   readonly #listener: Listener;
 
   /** Listens at once. */
@@ -137,6 +143,7 @@ export class SocketEngine implements AsyncDisposable {
         const launch_id = headers.get(LAUNCH_ID_HEADER);
         return (connection) => this.router.open(connection, { address, launch_id, builtin: null });
       },
+      claimChannel: (upgrade) => this.channels.claim(upgrade),
       acceptTelemetry: () => () => ({
         text() {},
         textBytes() {},
@@ -161,6 +168,7 @@ export class SocketEngine implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.channels.close();
     await this.#listener.close();
     this.router.close();
   }

@@ -30,6 +30,8 @@ export const ERRORS = {
   deserialization_error: { status: 500, retryable: false },
   serialization_error: { status: 500, retryable: false },
   channel_send_failed: { status: 500, retryable: true },
+  channel_closed: { status: 500, retryable: false },
+  channel_not_found: { status: 500, retryable: false },
   INVALID_NAMESPACE: { status: 500, retryable: false },
   FUNCTION_NAMESPACE_CONFLICT: { status: 500, retryable: false },
   enqueue_error: { status: 500, retryable: false },
