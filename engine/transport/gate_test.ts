@@ -11,7 +11,7 @@ import type {
   Refusal,
   Upgrade,
 } from "../ports/connection.ts";
-import { type GateOptions, makeGate, TelemetryConnection } from "./gate.ts";
+import { type GateOptions, makeGate, OPERATOR_CONNECTIONS, TelemetryConnection } from "./gate.ts";
 
 Deno.test("a worker comes in at / without a token where none is set", () => {
   const { gate, opened } = setup();
@@ -201,6 +201,66 @@ Deno.test("a connection that is not accepted does not count", () => {
   assert.equal(refusal(gate(request("/"))).status, 503);
 });
 
+Deno.test("the last 16 places are for operators, and workers get them at no time", () => {
+  const places = 128 + OPERATOR_CONNECTIONS;
+  const { gate } = setup({ maxConnections: places, isOperator: isOperatorRequest });
+  const operator = request("/", { operator: "yes" });
+  const heard = Array.from({ length: 128 }, (_, i) => {
+    const events = open(gate(from(`10.0.0.${i}`)));
+    events.text("hello");
+    return events;
+  });
+
+  const { status, message } = refusal(gate(request("/")));
+  assert.deepEqual([status, message], [
+    503,
+    "The engine serves 128 connections and accepts no more",
+  ]);
+  for (let i = 0; i < OPERATOR_CONNECTIONS; i++) open(gate(operator));
+  assert.equal(refusal(gate(operator)).status, 503);
+  heard[0]!.closed(1000, "");
+
+  assert.equal(refusal(gate(request("/"))).status, 503, "the place is kept for operators");
+  open(gate(operator));
+});
+
+Deno.test("a small port keeps an eighth of its places for operators", () => {
+  const { gate } = setup({ maxConnections: 8, isOperator: isOperatorRequest });
+
+  for (let i = 0; i < 7; i++) open(gate(request("/")));
+
+  assert.equal(refusal(gate(request("/"))).status, 503);
+  open(gate(request("/", { operator: "yes" })));
+});
+
+Deno.test("connections of one address that have said nothing leave a quarter to the others", () => {
+  const { gate } = setup({ maxConnections: 400 + OPERATOR_CONNECTIONS });
+  const silent = Array.from({ length: 300 }, () => open(gate(from("10.0.0.1"))));
+
+  const { status, message } = refusal(gate(from("10.0.0.1")));
+  assert.deepEqual([status, message], [
+    503,
+    "300 connections of 10.0.0.1 have not sent anything yet",
+  ]);
+  open(gate(from("10.0.0.2"))).text("hello");
+  silent[0]!.text("hello");
+  open(gate(from("10.0.0.1")));
+  assert.equal(refusal(gate(from("10.0.0.1"))).status, 503, "one more has spoken, one has come");
+  silent[0]!.text("again");
+  silent[0]!.closed(1000, "");
+  assert.equal(refusal(gate(from("10.0.0.1"))).status, 503, "it counted no more");
+  silent[1]!.closed(1006, "");
+  open(gate(from("10.0.0.1")));
+});
+
+Deno.test("silent connections of one address keep no operator out", () => {
+  const { gate } = setup({ maxConnections: 100, isOperator: isOperatorRequest });
+  for (let i = 0; i < 66; i++) open(gate(request("/")));
+  assert.match(refusal(gate(request("/"))).message, /have not sent anything yet/);
+
+  open(gate(request("/", { operator: "yes" })));
+});
+
 Deno.test("a line that is let in reports to who took it, in full", () => {
   const log: string[] = [];
   const { gate } = setup({
@@ -265,6 +325,14 @@ function request(target: string, headers: Record<string, string> = {}): Upgrade 
   const url = new URL(target, "http://127.0.0.1");
   const { pathname: path, searchParams: query } = url;
   return { path, query, headers: new Headers(headers), address: "127.0.0.1" };
+}
+
+function from(address: string): Upgrade {
+  return { ...request("/"), address };
+}
+
+function isOperatorRequest({ headers }: Upgrade): boolean {
+  return headers.has("operator");
 }
 
 function open(verdict: Refusal | Accept) {

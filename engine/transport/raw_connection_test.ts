@@ -7,7 +7,7 @@ import { OP } from "../../tests/fakes/raw_ws_client.ts";
 import { RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
 import { listenRaw } from "./raw_listener.ts";
 import type { RawSocket } from "./socket.ts";
-import { TickBudget } from "./tick_budget.ts";
+import { TickBudget, type Work } from "./tick_budget.ts";
 import { BlockPool } from "./write_queue.ts";
 
 Deno.test("messages of one tick leave in one write, unless they are large", async () => {
@@ -109,6 +109,37 @@ Deno.test("a partial write is followed by the rest before anything else", async 
     1,
     100,
   ]]);
+  recorded.destroy();
+  await run;
+});
+
+Deno.test("a peer that takes all at once gets 1 MiB, and the rest when the others had their turn", async () => {
+  const MIB = 1024 * 1024;
+  const ticks = new TickBudget();
+  const queued: Work[] = [];
+  ticks.queue = (work) => void queued.push(work);
+  const { socket, recorded, run } = setup({ ticks });
+  await turn();
+  for (let i = 0; i < 40; i++) recorded.send("x".repeat(100_000));
+  const writeAll = async (): Promise<number> => {
+    let bytes = 0;
+    for (let write = socket.writes.shift(); write; write = socket.writes.shift()) {
+      bytes += write.bytes.length;
+      write.take();
+      await turn();
+    }
+    return bytes;
+  };
+
+  const turns: number[] = [];
+  for (let left = 4_000_000; left > 0; left -= turns.at(-1)!) {
+    turns.push(await writeAll());
+    assert.ok(turns.at(-1)! > 0, "its turn writes something");
+    for (const work of queued.splice(0)) assert.equal(work.work(), false);
+  }
+
+  assert.deepEqual(turns.length, 4, `${turns}`);
+  for (const bytes of turns.slice(0, -1)) assert.ok(bytes >= MIB && bytes < 1.2 * MIB, `${turns}`);
   recorded.destroy();
   await run;
 });

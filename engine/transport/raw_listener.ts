@@ -75,7 +75,7 @@ const CHECK_MS_MAX = 1_000;
 /** The part of the sockets that is for requests without an upgrade: one of so many. */
 const SPARE_SHARE = 8;
 /** Time between attempts to accept when the system has no descriptors left. */
-const ACCEPT_RETRY_MS = 50;
+export const ACCEPT_RETRY_MS = 50;
 /** Time between two reports of that. */
 const ACCEPT_REPORT_MS = 10_000;
 /** For how long connections wait for memory before unfinished messages that hold it are cut. */
@@ -95,6 +95,24 @@ interface OpenedConnection {
 export function connectionsOf(maxSockets: number): number {
   const spare = Math.min(SPARE_SOCKETS, Math.ceil(maxSockets / SPARE_SHARE));
   return Math.min(CONNECTIONS_MAX, maxSockets - spare);
+}
+
+/** Reports that a port cannot accept: no descriptors are left, or no memory of the kernel. */
+export class AcceptErrors {
+  readonly #options: Pick<ListenOptions, "onAcceptError">;
+  #reportedAt = -Infinity;
+
+  constructor(options: Pick<ListenOptions, "onAcceptError">) {
+    this.#options = options;
+  }
+
+  /** Reports an error, unless one was reported within {@linkcode ACCEPT_REPORT_MS}. */
+  report(error: unknown): void {
+    const now = performance.now();
+    if (now - this.#reportedAt < ACCEPT_REPORT_MS) return;
+    this.#reportedAt = now;
+    this.#options.onAcceptError?.(error instanceof Error ? error.message : String(error));
+  }
 }
 
 class RawListener implements Listener {
@@ -122,7 +140,7 @@ class RawListener implements Listener {
   /** Since when connections wait for memory; `Infinity`: none does. */
   #starvedAt = Infinity;
   #starvedTimes = 0;
-  #acceptReportedAt = -Infinity;
+  readonly #acceptErrors: AcceptErrors;
   readonly #flushDue: RawConnection[] = [];
   #connections = 0;
   #allGone: (() => void) | undefined;
@@ -135,6 +153,7 @@ class RawListener implements Listener {
     { ticks, tls }: { ticks: TickBudget; tls: TlsServer | undefined },
   ) {
     this.#options = options;
+    this.#acceptErrors = new AcceptErrors(options);
     this.#gate = gate;
     this.#ticks = ticks;
     this.#tls = tls;
@@ -197,18 +216,10 @@ class RawListener implements Listener {
       } catch (error) {
         if (this.#closed || error instanceof Deno.errors.BadResource) return;
         if (error instanceof Deno.errors.ConnectionAborted) continue; // Only this peer left.
-        this.#reportAcceptError(error);
+        this.#acceptErrors.report(error);
         await new Promise((resolve) => setTimeout(resolve, ACCEPT_RETRY_MS));
       }
     }
-  }
-
-  /** No descriptors are left, or no memory of the kernel. */
-  #reportAcceptError(error: unknown): void {
-    const now = performance.now();
-    if (now - this.#acceptReportedAt < ACCEPT_REPORT_MS) return;
-    this.#acceptReportedAt = now;
-    this.#options.onAcceptError?.(error instanceof Error ? error.message : String(error));
   }
 
   /**

@@ -18,6 +18,9 @@
  * - Reading cannot be paused: neither `TickBudget` nor the memory budget hold back what a peer
  *   sends, so use it where all peers are trusted. Memory is counted for what is unsent only.
  * - Deno sends no ping when asked and reports none, so no peer is suspected.
+ * - An error of accept, such as a process without descriptors, ends the server of Deno; it is
+ *   opened again on its port as soon as that is possible. Until then dials are refused.
+ * - Sockets count from their upgrade on: idle ones before it take descriptors without a bound.
  * - With TLS, a peer without it or without trust in the certificate looks like one that leaves, so
  *   nothing is logged.
  *
@@ -40,6 +43,8 @@ import {
   STALLED_MS,
   type Upgrade,
 } from "../ports/connection.ts";
+import { RateWindow } from "../core/guards.ts";
+import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../ports/events.ts";
 import { listenError } from "../ports/listen.ts";
 import type { MemoryBudget } from "../ports/memory.ts";
 import { BufferLease } from "./buffer_lease.ts";
@@ -60,6 +65,7 @@ import {
   wantsUpgrade,
 } from "./http.ts";
 import { TextJoiner } from "./local_connection.ts";
+import { ACCEPT_RETRY_MS, AcceptErrors } from "./raw_listener.ts";
 
 /** How often a line that is behind looks whether it may send on. */
 export const SEND_RETRY_MS = 2;
@@ -318,7 +324,12 @@ class ServeListener implements Listener {
   readonly port: number;
   readonly #options: ListenOptions;
   readonly #gate: Gate;
-  readonly #server: Deno.HttpServer<Deno.NetAddr>;
+  readonly #certificate: Partial<Certificate>;
+  readonly #acceptErrors: AcceptErrors;
+  /** Bounds the log: peers that are refused try again and again. */
+  readonly #warnings = new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
+  #server: Deno.HttpServer<Deno.NetAddr>;
+  #retryTimer: ReturnType<typeof setTimeout> | undefined;
   readonly #abort = new AbortController();
   readonly #silenceMs: number;
   readonly #watch: ReturnType<typeof setInterval>;
@@ -330,9 +341,10 @@ class ServeListener implements Listener {
   constructor(options: ListenOptions, gate: Gate, certificate: Partial<Certificate>) {
     this.#options = options;
     this.#gate = gate;
+    this.#certificate = certificate;
+    this.#acceptErrors = new AcceptErrors(options);
     this.#silenceMs = options.silenceMs ?? SILENCE_MS;
-    const served = { ...options, ...certificate, signal: this.#abort.signal };
-    this.#server = serve(served, (request, address) => this.#respond(request, address));
+    this.#server = this.#serve(options.port);
     ({ hostname: this.hostname, port: this.port } = this.#server.addr);
     const checkMs = Math.min(CHECK_MS_MAX, this.#silenceMs / 3);
     this.#watch = setInterval(() => this.#checkPeers(), checkMs);
@@ -342,8 +354,29 @@ class ServeListener implements Listener {
     return this.#closed ??= this.#close();
   }
 
+  #serve(port: number): Deno.HttpServer<Deno.NetAddr> {
+    const served = { ...this.#options, ...this.#certificate, port, signal: this.#abort.signal };
+    const server = serve(served, (request, address) => this.#respond(request, address));
+    server.finished.catch((error) => this.#reopen(error));
+    return server;
+  }
+
+  /** Deno ended the server for an error of accept; its open connections are not concerned. */
+  #reopen(error: unknown): void {
+    if (this.#closed) return;
+    this.#acceptErrors.report(error);
+    this.#retryTimer = setTimeout(() => {
+      try {
+        this.#server = this.#serve(this.port);
+      } catch (thrown) {
+        this.#reopen((thrown as Error).cause ?? thrown);
+      }
+    }, ACCEPT_RETRY_MS);
+  }
+
   async #close(): Promise<void> {
     clearInterval(this.#watch);
+    clearTimeout(this.#retryTimer);
     const gone = new Promise<void>((resolve) => this.#allGone = resolve);
     for (const socket of this.#sockets) socket.close(1001, GOING_AWAY_REASON);
     if (this.#sockets.size > 0) {
@@ -352,7 +385,7 @@ class ServeListener implements Listener {
       clearTimeout(timer);
     }
     this.#abort.abort(); // Ends what lingers, stalled heads included.
-    await this.#server.finished;
+    await this.#server.finished.catch(() => {}); // It had ended for an error of accept.
   }
 
   #respond(request: Request, address: string): Response | Promise<Response> {
@@ -360,7 +393,9 @@ class ServeListener implements Listener {
     if (this.#closed) return toResponse(GOING_DOWN);
     const max = Math.min(CONNECTIONS_MAX, this.#options.maxSockets ?? CONNECTIONS_MAX);
     if (this.#sockets.size >= max) {
-      this.#options.onCut?.(address, `more than ${max} connections`);
+      if (this.#warnings.allow(performance.now())) {
+        this.#options.onCut?.(address, `more than ${max} connections`);
+      }
       return toResponse(TOO_MANY);
     }
     const verdict = this.#gate(upgradeOf(request, address));
