@@ -73,7 +73,7 @@ for (const transport of ["raw", "deno-serve"]) {
         "  - name: engine-console\n    config: { port: 0 }\n",
       `  transport: ${transport}\n`,
       words,
-      DESCRIPTORS,
+      { descriptors: DESCRIPTORS },
     );
     await using worker = engine.connect("here before");
     worker.registerFunction("echo::it", (payload) => payload);

@@ -171,7 +171,7 @@ Deno.test("idle sockets on every port leave descriptors for state, config and wo
       "  - name: engine-console\n    config: { port: 0 }\n",
     "",
     undefined,
-    256,
+    { descriptors: 256 },
   );
   await until(() => engine.stderr.includes('"engine-console"'));
   const info = await engine.command("trigger", "engine::supervisor::info", "--json");

@@ -18,7 +18,7 @@ const ANSWER_MS = 5_000;
 /** An engine with few descriptors, and a route `/canary`. */
 async function setup(descriptors = DESCRIPTORS, settings = "") {
   const stack = new AsyncDisposableStack();
-  const engine = stack.use(await EngineProcess.start(PORTS, settings, undefined, descriptors));
+  const engine = stack.use(await EngineProcess.start(PORTS, settings, undefined, { descriptors }));
   const worker = stack.use(engine.connect("shop"));
   worker.registerFunction("canary", ({ body }: { body: unknown }) => ({ body: { got: !!body } }));
   for (const http_method of ["GET", "POST"]) {

@@ -16,12 +16,20 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
+/** Bounds that the system keeps for the engine's process. */
+export interface ProcessBounds {
+  /** Files that it may have open. */
+  readonly descriptors?: number | undefined;
+  /** Size that a file may reach, in KiB; a write beyond it fails. */
+  readonly fileKib?: number | undefined;
+}
+
 /** An engine that runs as a program. */
 export class EngineProcess implements AsyncDisposable {
   readonly directory: string;
   readonly port: number;
   readonly #program: readonly string[];
-  readonly #descriptors: number | undefined;
+  readonly #bounds: ProcessBounds;
   #child: Deno.ChildProcess | undefined;
   #output: Promise<void> = Promise.resolve();
   /** All that the engine wrote to standard error, over all its starts. */
@@ -31,26 +39,26 @@ export class EngineProcess implements AsyncDisposable {
     directory: string,
     port: number,
     program: readonly string[],
-    descriptors?: number,
+    bounds: ProcessBounds,
   ) {
     this.directory = directory;
     this.port = port;
     this.#program = program;
-    this.#descriptors = descriptors;
+    this.#bounds = bounds;
   }
 
   /**
    * Writes config.yaml with a free port, these workers and further lines below `engine:`, and
-   * starts an engine on it, which may open `descriptors` files at most.
+   * starts an engine on it, within the bounds if there are some.
    */
   static async start(
     workers = "",
     settings = "",
     program: readonly string[] = SOURCES,
-    descriptors?: number,
+    bounds: ProcessBounds = {},
   ): Promise<EngineProcess> {
     const directory = await Deno.makeTempDir({ prefix: "engine-e2e-" });
-    const engine = new EngineProcess(directory, freePort(), program, descriptors);
+    const engine = new EngineProcess(directory, freePort(), program, bounds);
     await Deno.writeTextFile(
       `${directory}/config.yaml`,
       `engine:\n  port: ${engine.port}\n${settings}workers:\n  - name: engine-state\n${workers}`,
@@ -70,17 +78,15 @@ export class EngineProcess implements AsyncDisposable {
   }
 
   /** Starts the engine, again if need be, and returns when it listens. */
-  async start(): Promise<void> {
-    const words = [...this.#program, "--config", `${this.directory}/config.yaml`];
-    const [command, args] = this.#descriptors === undefined
-      ? [Deno.execPath(), words]
-      : ["/bin/sh", [
-        "-c",
-        `ulimit -n ${this.#descriptors}; exec "$@"`,
-        "sh",
-        Deno.execPath(),
-        ...words,
-      ]];
+  async start({ descriptors, fileKib }: ProcessBounds = this.#bounds): Promise<void> {
+    const words = [Deno.execPath(), ...this.#program, "--config", `${this.directory}/config.yaml`];
+    const limits = [
+      ...descriptors === undefined ? [] : [`ulimit -n ${descriptors}`],
+      // Without the trap the signal would end the process.
+      ...fileKib === undefined ? [] : ["trap '' XFSZ", `ulimit -f ${fileKib}`],
+    ];
+    if (limits.length > 0) words.unshift("bash", "-c", `${limits.join("; ")}; exec "$@"`, "bash");
+    const [command = "", ...args] = words;
     this.#child = new Deno.Command(command, {
       args,
       cwd: this.directory,
