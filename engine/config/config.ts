@@ -41,6 +41,9 @@ export const INFLIGHT_BYTES_MAX = 256 * 1024 * 1024;
 /** Environment variables, such as `Deno.env.toObject()`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** Entries of `shared_functions`. */
+const SHARED_FUNCTIONS_MAX = 1_000;
+
 const FILE = "config.yaml";
 const ENGINE_KEYS = [
   "host",
@@ -53,6 +56,7 @@ const ENGINE_KEYS = [
   "max_message_bytes",
   "invocation_timeout_ms",
   "validate_payloads",
+  "shared_functions",
   "max_inflight_calls_per_worker",
   "max_inflight_bytes_per_worker",
   "memory_mb",
@@ -226,6 +230,7 @@ function engineOf(fields: Fields, directory: string): EngineSettings {
     invocation_timeout_ms: fields.integer("invocation_timeout_ms", 1, TIMEOUT_MS_MAX) ??
       INVOCATION_TIMEOUT_MS,
     validate_payloads: fields.flag("validate_payloads") ?? true,
+    ...sharedFunctionsOf(fields),
     max_inflight_calls_per_worker:
       fields.integer("max_inflight_calls_per_worker", 1, SETTING_MAX) ?? INFLIGHT_CALLS_MAX,
     max_inflight_bytes_per_worker: bytes ?? Math.max(INFLIGHT_BYTES_MAX, max_message_bytes),
@@ -249,6 +254,17 @@ function memoryOf(
     fields.problem("memory_mb", `at least ${least}, twice max_message_bytes`);
   }
   return { memory_mb: memory_mb ?? Math.max(defaultMemoryMb(), least) };
+}
+
+function sharedFunctionsOf(fields: Fields): Pick<EngineSettings, "shared_functions"> {
+  if (!fields.has("shared_functions")) return {};
+  const shared_functions = fields.texts("shared_functions", (text) => {
+    return /^[^*]*\*?$/.test(text) ? undefined : "an id, or its beginning with one * behind";
+  }) ?? [];
+  if (shared_functions.length > SHARED_FUNCTIONS_MAX) {
+    fields.problem("shared_functions", `at most ${SHARED_FUNCTIONS_MAX} entries`);
+  }
+  return { shared_functions };
 }
 
 function heartbeatOf(fields: Fields): Pick<EngineSettings, "heartbeat_ms" | "silence_ms"> {

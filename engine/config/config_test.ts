@@ -64,6 +64,7 @@ Deno.test("parseConfig() reads every key", async () => {
   max_message_bytes: 2048
   invocation_timeout_ms: 5
   validate_payloads: false
+  shared_functions: ["public::*"]
   max_inflight_calls_per_worker: 6
   max_inflight_bytes_per_worker: 4096
   memory_mb: 64
@@ -100,6 +101,7 @@ workers:
       max_message_bytes: 2048,
       invocation_timeout_ms: 5,
       validate_payloads: false,
+      shared_functions: ["public::*"],
       max_inflight_calls_per_worker: 6,
       max_inflight_bytes_per_worker: 4096,
       memory_mb: 64,
@@ -185,7 +187,8 @@ workers:
 
   assert.deepEqual(await problemsOf(text), [
     "engine.prot: expected one of the keys host, port, auth_token, insecure, allowed_origins, " +
-    "transport, tls, max_message_bytes, invocation_timeout_ms, validate_payloads, max_inflight_calls_per_worker, " +
+    "transport, tls, max_message_bytes, invocation_timeout_ms, validate_payloads, shared_functions, " +
+    "max_inflight_calls_per_worker, " +
     "max_inflight_bytes_per_worker, memory_mb, heartbeat_ms, silence_ms, received an unknown key; did you mean port? (line 2)",
     "engine.port: expected 0 to 65535, received 70000 (line 3)",
     'workers[0].config.port: expected 1 to 65535, received "abc" (line 7)',

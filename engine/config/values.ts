@@ -49,7 +49,11 @@ export function configValues(
 ): ConfigValue[] {
   const listing = new Listing(source);
   const fixed: readonly string[] = FIXED_SETTINGS;
-  const keys = Object.keys({ ...defaults.engine, auth_token: null }) as (keyof EngineSettings)[];
+  const keys = Object.keys({
+    ...defaults.engine,
+    auth_token: null,
+    shared_functions: null,
+  }) as (keyof EngineSettings)[];
   for (const key of keys) {
     if (key === "tls") continue;
     listing.add(`engine.${key}`, config.engine[key], defaults.engine[key], fixed.includes(key));

@@ -46,6 +46,8 @@ import { JSON_PARTS_MAX, parsingProblem, valueProblem } from "./wire/members.ts"
 export interface RouterSettings extends PlacementSettings {
   /** Time limit of a call that sets none. */
   readonly invocation_timeout_ms: number;
+  /** Functions that workers of different names may offer; `undefined`: all. */
+  readonly shared_functions?: readonly string[];
 }
 
 /** Dependencies and settings of calls. */

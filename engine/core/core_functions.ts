@@ -24,6 +24,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { EventListener } from "../ports/events.ts";
 import type { Calls } from "./calls.ts";
 import { type ErrorReplies, failure, unopenedCallOf } from "./error_replies.ts";
+import type { NameGuard } from "./name_guard.ts";
 import type { Peer } from "./peer.ts";
 import type { Registrations } from "./registrations.ts";
 import { TRIGGERS_PER_WORKER_MAX, type TriggerTable } from "./trigger_table.ts";
@@ -52,6 +53,7 @@ export interface CoreFunctionsOptions {
   readonly triggers: TriggerTable;
   readonly registrations: Registrations;
   readonly errorReplies: ErrorReplies;
+  readonly names: NameGuard;
   readonly report: EventListener;
   readonly observer: CallObserver;
   newId(): string;
@@ -108,6 +110,7 @@ export class CoreFunctions {
     const { launch_id } = caller.info;
     const type = "worker_announced";
     this.#options.report({ type, worker_id: caller.id, name, pid, launch_id });
+    this.#options.names.announced(caller);
     this.#answer(caller, call, frame, { success: true });
   }
 

@@ -24,6 +24,7 @@ import type { RouterLoad } from "../ports/telemetry.ts";
 import type { Absences } from "../ports/absences.ts";
 import { CORE_FUNCTIONS } from "./core_functions.ts";
 import { similarIds } from "./error_replies.ts";
+import type { NameGuard } from "./name_guard.ts";
 import { compareEntries, type FunctionEntry, type FunctionTable } from "./function_table.ts";
 import type { Peer } from "./peer.ts";
 import type { Trigger, TriggerTable, TriggerType } from "./trigger_table.ts";
@@ -42,6 +43,7 @@ export interface DirectorySources {
   /** By worker id. */
   readonly peers: ReadonlyMap<string, { readonly peer: Peer }>;
   readonly absences: Absences;
+  readonly names: NameGuard;
   isDraining(): boolean;
 }
 
@@ -54,7 +56,7 @@ export class LiveDirectory implements Directory {
   }
 
   functions(): FunctionView[] {
-    const views = Array.from(this.#sources.functions.entries(), viewOfEntry);
+    const views = Array.from(this.#sources.functions.entries(), (each) => this.#viewOf(each));
     const core = [...CORE_FUNCTIONS.keys()].filter((id) => !this.#sources.functions.find(id));
     return [...views, ...core.map(viewOfCoreFunction)];
   }
@@ -72,7 +74,7 @@ export class LiveDirectory implements Directory {
       while (own.length > 0 && compareEntries(own[0]!, entry) < 0) {
         yield viewOfCoreFunction(own.shift()!.id);
       }
-      yield new EntryView(entry);
+      yield new EntryView(entry, this.#sources.names);
     }
     yield* own.map(({ id }) => viewOfCoreFunction(id));
   }
@@ -83,7 +85,7 @@ export class LiveDirectory implements Directory {
 
   function(namespace: string, function_id: string): FunctionView | undefined {
     const entry = this.#sources.functions.find(function_id, namespace);
-    if (entry) return viewOfEntry(entry);
+    if (entry) return this.#viewOf(entry);
     const isCore = namespace === DEFAULT_NAMESPACE && CORE_FUNCTIONS.has(function_id);
     return isCore ? viewOfCoreFunction(function_id) : undefined;
   }
@@ -105,7 +107,8 @@ export class LiveDirectory implements Directory {
 
   functionsOf(worker_id: string): FunctionView[] {
     const peer = this.#sources.peers.get(worker_id)?.peer;
-    return peer ? this.#sources.functions.entriesOf(peer).map(viewOfEntry) : [];
+    const entries = peer ? this.#sources.functions.entriesOf(peer) : [];
+    return entries.map((each) => this.#viewOf(each));
   }
 
   triggerTypes(): TriggerTypeView[] {
@@ -134,6 +137,10 @@ export class LiveDirectory implements Directory {
   worker(id: string): WorkerView | undefined {
     const entry = this.#sources.peers.get(id);
     return entry && this.#viewOfPeer(entry.peer);
+  }
+
+  #viewOf(entry: FunctionEntry): FunctionView {
+    return viewOfEntry(entry, this.#sources.names.contenders(entry));
   }
 
   #viewOfPeer(peer: Peer): WorkerView {
@@ -178,7 +185,10 @@ export function callSourceOf(
   return { callId: (slot, uses) => calls.idOf(slot, uses), load };
 }
 
-function viewOfEntry({ namespace, id, replicas }: FunctionEntry): FunctionView {
+function viewOfEntry(
+  { namespace, id, replicas }: FunctionEntry,
+  contenders: readonly string[],
+): FunctionView {
   const { peer, registration } = replicas.at(-1)!;
   const { description, request_format, response_format, metadata } = registration;
   return {
@@ -193,6 +203,7 @@ function viewOfEntry({ namespace, id, replicas }: FunctionEntry): FunctionView {
     internal: isInternal(metadata),
     builtin: peer.isBuiltin,
     worker_ids: replicas.map((replica) => replica.peer.id),
+    ...contenders.length > 0 && { contenders },
   };
 }
 
@@ -215,8 +226,10 @@ class EntryView implements FunctionView {
   readonly #entry: FunctionEntry;
   readonly #peer: Peer;
   readonly #registration: RegisterFunction;
+  readonly #names: NameGuard;
 
-  constructor(entry: FunctionEntry) {
+  constructor(entry: FunctionEntry, names: NameGuard) {
+    this.#names = names;
     const { peer, registration } = entry.replicas.at(-1)!;
     this.#entry = entry;
     this.#peer = peer;
@@ -258,6 +271,10 @@ class EntryView implements FunctionView {
 
   get worker_ids(): readonly string[] {
     return this.#entry.replicas.map(({ peer }) => peer.id);
+  }
+
+  get contenders(): readonly string[] {
+    return this.#names.contenders(this.#entry);
   }
 }
 

@@ -58,6 +58,7 @@ import { FUNCTIONS_PER_WORKER_MAX, FunctionTable } from "./function_table.ts";
 import { isEqualSecret } from "./guards.ts";
 import { Handovers } from "./handovers.ts";
 import { callSourceOf, LiveDirectory } from "./live_directory.ts";
+import { described, NameGuard } from "./name_guard.ts";
 import { ParkedCalls } from "./parked_calls.ts";
 import { Peer, type PeerInfo } from "./peer.ts";
 import type { MemoryBudget } from "../ports/memory.ts";
@@ -102,6 +103,7 @@ export class Router {
   readonly #functions: FunctionTable;
   readonly #triggers: TriggerTable;
   readonly #errorReplies: ErrorReplies;
+  readonly #names: NameGuard;
   readonly #calls: Calls;
   readonly #coreFunctions: CoreFunctions;
   readonly #handovers: Handovers;
@@ -133,6 +135,8 @@ export class Router {
     const [functions, triggers, report] = [this.#functions, this.#triggers, this.#report];
     const { absences = NO_ABSENCES } = options;
     const errorReplies = new ErrorReplies(clock, functions, report, observer, absences);
+    const names = new NameGuard(functions, errorReplies, settings.shared_functions);
+    this.#names = names;
     const newId = (): string => options.newId();
     const parked = new ParkedCalls(memory);
     const placement = new Placement(functions, schemas, errorReplies, settings);
@@ -156,6 +160,7 @@ export class Router {
       triggers,
       registrations,
       errorReplies,
+      names,
       report,
       observer,
       newId,
@@ -176,7 +181,8 @@ export class Router {
     this.traffic = this.#handovers;
     const isDraining = (): boolean => this.#state !== "open";
     const peers = this.#sessions;
-    this.directory = new LiveDirectory({ functions, triggers, peers, absences, isDraining });
+    const sources = { functions, triggers, peers, absences, names, isDraining };
+    this.directory = new LiveDirectory(sources);
   }
 
   /** Calls that run or are parked, void calls included. */
@@ -226,6 +232,7 @@ export class Router {
   /** Applies new settings to later calls; running calls keep their deadlines. */
   applySettings(settings: RouterSettings): void {
     this.#calls.applySettings(settings);
+    this.#names.apply(settings.shared_functions);
   }
 
   /**
@@ -358,6 +365,8 @@ export class Router {
       const detail = `${id} asks to be served by HTTP, which this engine does not do`;
       return this.#errorReplies.warn(peer, "a registration has no effect", detail);
     }
+    const owner = this.#names.ownerAgainst(peer, id, namespace);
+    if (owner) return this.#rejectStranger(peer, owner, namespace, id);
     const count = this.#functions.countOf(peer);
     if (count >= FUNCTIONS_PER_WORKER_MAX && !this.#isRegistered(peer, id, namespace)) {
       const text = `Function ${id} is refused: a worker offers at most ${count}`;
@@ -376,6 +385,7 @@ export class Router {
       this.#errorReplies.warn(other, "a registration has no effect any more", detail);
     }
     this.#report({ type: "functions_changed", worker_id: peer.id, ids_changed: isNew });
+    this.#names.registered(peer, id, namespace);
     this.#handovers.functionRegistered(peer, id, namespace);
   }
 
@@ -479,6 +489,23 @@ export class Router {
       function_id,
       owner_worker_id: "engine",
       message: `${function_id} is refused: ids that begin with ${ENGINE_PREFIX} are the engine's`,
+    });
+  }
+
+  /** Rejects a function that a worker of another name offers: `engine.shared_functions`. */
+  #rejectStranger(peer: Peer, owner: Peer, namespace: string, function_id: string): void {
+    const message = `${function_id} is refused: ${described(owner)} offers it, and ` +
+      "engine.shared_functions does not list it; replicas need the same worker name";
+    this.#errorReplies.warn(peer, "a registration was refused", message);
+    const code = "FUNCTION_NAMESPACE_CONFLICT";
+    const owner_worker_id = owner.id;
+    peer.send({
+      type: "registrationrejected",
+      code,
+      namespace,
+      function_id,
+      owner_worker_id,
+      message,
     });
   }
 

@@ -44,6 +44,11 @@ export interface EngineSettings {
   readonly max_message_bytes: number;
   readonly invocation_timeout_ms: number;
   readonly validate_payloads: boolean;
+  /**
+   * Functions that workers of different names may offer: ids, or their beginnings with a `*`
+   * behind. Without it all may, and the engine warns.
+   */
+  readonly shared_functions?: readonly string[];
   readonly max_inflight_calls_per_worker: number;
   readonly max_inflight_bytes_per_worker: number;
   /** Memory for what peers send and do not read, in MiB, over the whole process. */

@@ -25,6 +25,11 @@ export interface FunctionView {
   readonly builtin: boolean;
   /** Connections that registered it, the newest last. */
   readonly worker_ids: readonly string[];
+  /**
+   * Names of the workers that offer it, if they differ and `engine.shared_functions` does not list
+   * it; otherwise absent.
+   */
+  readonly contenders?: readonly string[];
 }
 
 /** A trigger type with a live provider. */

@@ -70,6 +70,18 @@ Deno.test({
       await row(page, "lab::late").waitFor();
     });
 
+    await t.step("a function that workers of different names offer is marked", async () => {
+      const other = await world.connect("other", "Offers the same");
+      other.registerFunction("lab::wait", () => 1);
+      lab.registerFunction("lab::later", () => 1); // A new id lets the page read the list anew.
+
+      await row(page, "lab::wait").getByText("contended").waitFor();
+      assert.equal(await row(page, "lab::fail").getByText("contended").count(), 0);
+      await other.shutdown();
+      lab.registerFunction("lab::latest", () => 1);
+      await row(page, "lab::wait").getByText("contended").waitFor({ state: "detached" });
+    });
+
     await t.step("a search narrows the list, a click on a group closes it", async () => {
       const group = page.locator(".row.group", { hasText: /^lab/ });
       await page.getByRole("searchbox", { name: "Search functions" }).fill("order taken lab");

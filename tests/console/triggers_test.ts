@@ -64,6 +64,8 @@ Deno.test({
     await t.step("routes say method and path, types without a provider say so", async () => {
       await row(page, "/orders/:id/*").getByText("PUT").waitFor();
       await row(page, "file-watch").getByText("no worker provides this type").waitFor();
+      await row(page, "inbox").getByText("parked").waitFor();
+      assert.equal(await row(page, "/orders/:id/*").getByText("parked").count(), 0);
     });
 
     await t.step("new ones come and old ones go by themselves", async () => {

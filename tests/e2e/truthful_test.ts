@@ -111,3 +111,28 @@ Deno.test("a call of a function that is not there says who called, why, and what
     assert.ok(seconds > 0 && seconds <= 30, why);
   });
 });
+
+for (const isForbidden of [false, true]) {
+  const what = isForbidden ? "is refused where config.yaml forbids it" : "is reported";
+  Deno.test(`a worker that offers a function of another worker ${what}`, async () => {
+    const settings = isForbidden ? "  shared_functions: [public::*]\n" : "";
+    await using engine = await EngineProcess.start("", settings);
+    await using shop = engine.connect("shop");
+    shop.registerFunction("orders::create", () => "shop");
+    await until(async () => (await engine.command("trigger", "orders::create")).code === 0);
+    await using till = engine.connect("till");
+    till.registerFunction("orders::create", () => "till");
+
+    const logged = isForbidden
+      ? "orders::create is refused: worker shop offers it"
+      : "orders::create is offered by worker shop and now by worker till too";
+    await until(() => engine.stderr.includes(logged), () => engine.stderr);
+
+    const { checks } = JSON.parse((await engine.command("doctor", "--json")).stdout);
+    const { measured } = checks.find(({ name }: { name: string }) => name === "function names");
+    assert.equal(measured, isForbidden ? 0 : 1);
+    const call = { function_id: "orders::create", payload: {} };
+    const answers = new Set([await shop.trigger(call), await shop.trigger(call)]);
+    assert.deepEqual([...answers].sort(), isForbidden ? ["shop"] : ["shop", "till"]);
+  });
+}

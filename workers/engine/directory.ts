@@ -370,13 +370,14 @@ function invalid(message: string): EngineError {
 
 /** A function in a list. */
 export function functionSummary(view: FunctionView): JsonObject {
-  const { function_id, namespace, worker_name, description, metadata } = view;
+  const { function_id, namespace, worker_name, description, metadata, contenders = [] } = view;
   return {
     function_id,
     namespace,
     worker_name,
     ...description !== undefined && { description },
     ...metadata !== undefined && { metadata },
+    ...contenders.length > 0 && { contenders: [...contenders] },
   };
 }
 

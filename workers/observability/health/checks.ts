@@ -74,6 +74,7 @@ export async function measureHealth(parts: HealthParts): Promise<HealthCheck[]> 
     stalledWrites(samples),
     slowFunctions(parts),
     missingSchemas(parts),
+    contendedFunctions(parts),
     inactiveTriggers(parts),
     clockSkew(parts),
     await diskSync(parts),
@@ -162,6 +163,29 @@ function missingSchemas({ directory }: HealthParts): HealthCheck {
       : `${bare.length} of ${own.length} functions have no payload schema: ` +
         named(bare),
     remedy: remedyFor(status, "Give them a request_format; invalid payloads are then rejected"),
+  };
+}
+
+function contendedFunctions({ directory }: HealthParts): HealthCheck {
+  const all = directory.functions();
+  const contended = all.filter(({ contenders }) => contenders?.length);
+  const status = contended.length === 0 ? "ok" : "warn";
+  const names = contended.map(({ function_id, contenders = [] }) =>
+    `${function_id} (${contenders.join(", ")})`
+  ).sort();
+  return {
+    name: "function names",
+    status,
+    measured: contended.length,
+    message: contended.length === 0
+      ? `None of ${all.length} functions is offered by workers of different names`
+      : `${contended.length} of ${all.length} functions are offered by workers of different ` +
+        `names, which share their calls: ${named(names)}`,
+    remedy: remedyFor(
+      status,
+      "Give one of them another id, or both workers the same name; engine.shared_functions lists " +
+        "those that may be shared and forbids all others",
+    ),
   };
 }
 

@@ -64,6 +64,7 @@ Deno.test("All checks of an idle engine are ok, without a remedy", async () => {
     "writes",
     "slow functions",
     "schemas",
+    "function names",
     "triggers",
     "clocks",
     "disk",
@@ -152,6 +153,16 @@ Deno.test("Functions without a schema are counted and the first are named", asyn
     check.message,
     "4 of 5 functions have no payload schema: f::b, f::c, f::d and 1 more",
   );
+});
+
+Deno.test("Functions of workers of different names are counted and named", async () => {
+  using it = setup();
+  it.at.functionViews = [view("a::f"), view("a::g", { contenders: ["shop", "till"] })];
+
+  const { status, measured, message, remedy } = (await it.measure()).get("function names")!;
+  assert.deepEqual([status, measured], ["warn", 1]);
+  assert.match(message, /^1 of 2 functions are offered .*: a::g \(shop, till\)$/);
+  assert.match(remedy!, /engine\.shared_functions/);
 });
 
 Deno.test("Triggers that do not fire are counted and named, with the reason of the first", async () => {

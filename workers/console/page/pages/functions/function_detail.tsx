@@ -115,6 +115,12 @@ function About({ info }: { info: FunctionInfo }): VNode {
           ["Logs", <Link key="" to={link("/logs", { function: info.function_id })}>Its logs</Link>],
         ]}
       />
+      {info.contenders !== undefined && (
+        <p class="notice warn">
+          Workers of different names offer it, and each gets some of its calls:{" "}
+          {info.contenders.join(", ")}. Give one of them another id, or both the same name.
+        </p>
+      )}
       <h3>What it takes</h3>
       {request_schema === undefined
         ? <p class="said">It does not say. A schema makes a form here and bad calls are refused.</p>

@@ -19,6 +19,8 @@ export interface FunctionItem {
   readonly metadata?: Json;
   /** How many workers run it; older engines leave it out. */
   readonly replicas?: number;
+  /** Names of the workers that offer it, if they differ and it is not meant to be shared. */
+  readonly contenders?: readonly string[];
 }
 
 /** The result of `engine::functions::info`, as far as it is used. */
@@ -32,6 +34,7 @@ export interface FunctionInfo {
   readonly response_schema?: Json;
   /** Older engines leave it out. */
   readonly workers?: readonly { readonly worker_id: string; readonly name: string }[];
+  readonly contenders?: readonly string[];
   readonly registered_triggers: readonly {
     readonly id: string;
     readonly trigger_type: string;

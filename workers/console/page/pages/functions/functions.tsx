@@ -8,6 +8,7 @@ import { useMemo, useState } from "preact/hooks";
 import { DEFAULT_NAMESPACE, type Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../../wire.ts";
 import {
+  Badge,
   type Column,
   type ConsolePage,
   Empty,
@@ -307,10 +308,15 @@ function NameCell(row: FunctionRow): VNode {
       </span>
     );
   }
-  const { function_id, description } = row.item;
+  const { function_id, description, contenders } = row.item;
   return (
     <span class="fn-name" title={description}>
       <code>{function_id}</code>
+      {contenders !== undefined && (
+        <Badge tone="warn" title={`Workers of different names offer it: ${contenders.join(", ")}`}>
+          contended
+        </Badge>
+      )}
       {description && <span class="fn-about">{description}</span>}
     </span>
   );
