@@ -86,6 +86,7 @@ const LAYERS: readonly Layer[] = [
       ws: /^workers\/console\/web_socket\.ts$/,
       "node:stream": /^workers\/console\/web_socket\.ts$/,
       "node:buffer": /^workers\/kit\/http\/response\.ts$/,
+      "node:crypto": /^workers\/http\/guard\.ts$/,
     },
   },
   {

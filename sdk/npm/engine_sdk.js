@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:6134234d25f64c0e21c93027ef9eb40d1f7a74c45e0c43906ef67988c0906156
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:456f044a5d4bcee3c04cc7fcaef41069b161374712856f4d2f2638814960cc00
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -4206,6 +4206,10 @@ var ERRORS = {
   unauthorized: {
     status: 401,
     retryable: false
+  },
+  rate_limited: {
+    status: 429,
+    retryable: true
   },
   CONDITION_NOT_MET: {
     status: 422,

@@ -403,7 +403,8 @@ function functionDetail(view: FunctionView, triggers: readonly TriggerView[]): J
     function_id === view.function_id && namespace === view.namespace
   );
   const entryOf = (view: TriggerView) => {
-    const { id, trigger_type, config, reason } = view;
+    const { id, trigger_type, reason } = view;
+    const config = withoutSecrets(view.config);
     return { id, trigger_type, config, status: statusOf(view), ...reason !== null && { reason } };
   };
   const page = pageOf(own, ({ id }) => [id], entryOf, {}, DETAIL_BOUNDS);
@@ -435,7 +436,8 @@ function typeDetail(view: TriggerTypeView): JsonObject {
 
 /** A trigger in a list. */
 export function triggerSummary(view: TriggerView): JsonObject {
-  const { id, trigger_type, function_id, worker_name, worker_id, reason, config } = view;
+  const { id, trigger_type, function_id, worker_name, worker_id, reason } = view;
+  const config = withoutSecrets(view.config);
   return {
     id,
     trigger_type,
@@ -467,6 +469,24 @@ function workerSummary(view: WorkerView): JsonObject {
     isolation: view.isolation,
     ip_address: view.ip_address,
   };
+}
+
+/** Names of members whose text may be a secret, such as the `auth_token` of an HTTP route. */
+const SECRET_NAME = /token|secret|passw|credential|api_?key|private_?key/i;
+
+/** A trigger's configuration for lists: of a secret, the first four characters at most. */
+function withoutSecrets(config: Json): Json {
+  if (config === null || typeof config !== "object" || Array.isArray(config)) return config;
+  const entries = Object.entries(config);
+  const isSecret = ([name, value]: [string, Json]): boolean => {
+    return typeof value === "string" && SECRET_NAME.test(name);
+  };
+  if (!entries.some(isSecret)) return config;
+  return Object.fromEntries(entries.map(([name, value]) => {
+    if (!isSecret([name, value])) return [name, value];
+    const text = value as string;
+    return [name, `${text.slice(0, Math.min(4, Math.floor(text.length / 4)))}…`];
+  }));
 }
 
 /** The start of a configuration as text. */

@@ -496,3 +496,13 @@ Deno.test("a connection with access rules sees only the functions that it may ca
   assert.deepEqual(ids(triggers, "registered_triggers", "function_id"), ["orders::price"]);
   await assert.rejects(ask("engine::workers::list"), { code: "FORBIDDEN" });
 });
+
+Deno.test("triggerSummary() shows no secret of a configuration", () => {
+  const config = { api_path: "/a", auth_token: "s3cret-of-the-route", client_secret: "abc", n: 1 };
+
+  const summary = String(wireTrace(config));
+
+  assert.match(summary, /"auth_token":"s3cr…"/);
+  assert.match(summary, /"client_secret":"…"/);
+  assert.match(summary, /"api_path":"\/a"/);
+});

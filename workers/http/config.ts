@@ -10,6 +10,7 @@ import { TIMEOUT_MS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { MESSAGE_BYTES_MAX } from "../../engine/ports/connection.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
+import type { RateLimit } from "./guard.ts";
 
 /** Default port. */
 const HTTP_PORT = 3111;
@@ -27,6 +28,12 @@ const BEARER_TOKEN = /^([A-Za-z0-9._~+/-]+=*)?$/;
 
 /** Methods that routes may have. */
 export const ROUTE_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
+
+/** Most requests of a rate, and most seconds that it is counted in. */
+const RATE_REQUESTS_MAX = 100_000;
+const RATE_SECONDS_MAX = 86_400;
+/** What tells clients apart. */
+const RATE_KEY = /^(ip|header:[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64})$/;
 
 const GlobalMiddleware = v.strictObject({
   function_id: v.text(1),
@@ -103,6 +110,21 @@ const TriggerShape = v.object({
   middleware_function_ids: v.opt(v.array(v.text(1))),
   lenient_body: v.opt(v.boolean()),
   raw_body: v.opt(v.boolean()),
+  auth_token: v.opt(
+    v.pipe(
+      v.text(1, 1_024),
+      v.regex(BEARER_TOKEN, "only letters, digits, -._~+/ and = at the end, as in a bearer token"),
+    ),
+  ),
+  rate_limit: v.opt(v.strictObject({
+    requests: v.int(1, RATE_REQUESTS_MAX),
+    per_s: v.int(1, RATE_SECONDS_MAX),
+    key: v.optional(
+      v.pipe(v.string(), v.regex(RATE_KEY, "expected ip or header:<name>")),
+      "ip",
+    ),
+  })),
+  timeout_ms: v.opt(v.int(1, TIMEOUT_MS_MAX)),
 });
 
 /** Configuration of a trigger of type `http`. */
@@ -117,6 +139,11 @@ export interface HttpTriggerConfig {
   readonly lenient_body: boolean;
   /** The payload also has the bytes of the body, as base64. */
   readonly raw_body: boolean;
+  /** What requests send as a bearer token; `undefined`: none is asked for. */
+  readonly auth_token: string | undefined;
+  readonly rate_limit: RateLimit | undefined;
+  /** Time for a request, middleware included; `undefined`: that of the listener. */
+  readonly timeout_ms: number | undefined;
 }
 
 /**
@@ -135,6 +162,7 @@ export function parseTriggerConfig(raw: Json): HttpTriggerConfig {
   }
   const { api_path, http_method, condition_function_id } = read.output.config;
   const { middleware_function_ids, lenient_body, raw_body } = read.output.config;
+  const { auth_token, rate_limit, timeout_ms } = read.output.config;
   return {
     api_path,
     http_method: http_method ?? "GET",
@@ -142,6 +170,9 @@ export function parseTriggerConfig(raw: Json): HttpTriggerConfig {
     middleware_function_ids: middleware_function_ids ?? [],
     lenient_body: lenient_body ?? false,
     raw_body: raw_body ?? false,
+    auth_token,
+    rate_limit,
+    timeout_ms,
   };
 }
 
@@ -176,6 +207,22 @@ export const TRIGGER_CONFIG_SCHEMA: Json = {
       default: false,
       description: "The payload also has raw_body_base64, the bytes of the body as they came",
     },
+    auth_token: {
+      type: "string",
+      description: "Requests must send it as Authorization: Bearer <token>, or get 401",
+    },
+    rate_limit: {
+      type: "object",
+      required: ["requests", "per_s"],
+      additionalProperties: false,
+      properties: {
+        requests: { type: "integer", minimum: 1, maximum: RATE_REQUESTS_MAX },
+        per_s: { type: "integer", minimum: 1, maximum: RATE_SECONDS_MAX },
+        key: { type: "string", default: "ip", description: "ip or header:<name>" },
+      },
+      description: "A client with more requests gets 429",
+    },
+    timeout_ms: { type: "integer", minimum: 1, description: "Default: that of engine-http" },
   },
 };
 
@@ -198,6 +245,7 @@ export const HTTP_CALL_SCHEMA: Json = {
     },
     query_string: { type: "string", description: "The query as it was sent, without ?" },
     headers: { type: "object", additionalProperties: { type: "string" } },
+    context: { type: "object", description: "What middleware said; only if it did" },
     body: {
       description: "By content type: the JSON value, the text, or an object of the form's fields",
     },

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { SchemaError } from "../kit/fit.ts";
 import type { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { parseHttpConfig, parseTriggerConfig, unknownKeys } from "./config.ts";
 
 /** Paths of the problems of a configuration. */
@@ -105,6 +105,9 @@ Deno.test("parseTriggerConfig() takes methods in any case, and null for left out
     middleware_function_ids: [],
     lenient_body: false,
     raw_body: false,
+    auth_token: undefined,
+    rate_limit: undefined,
+    timeout_ms: undefined,
   });
   assert.equal(parseTriggerConfig({ api_path: "/a" }).http_method, "GET");
 });
@@ -131,15 +134,49 @@ Deno.test("parseTriggerConfig() names every problem in one message", () => {
 });
 
 for (
-  const raw of [null, "text", 5, [], {}, { api_path: "" }, {
-    api_path: "/",
-    http_method: "OPTIONS",
-  }]
+  const raw of [
+    null,
+    "text",
+    5,
+    [],
+    {},
+    { api_path: "" },
+    {
+      api_path: "/",
+      http_method: "OPTIONS",
+    },
+    ...[
+      { auth_token: "" },
+      { auth_token: "two words" },
+      { auth_token: 5 },
+      { rate_limit: {} },
+      { rate_limit: { requests: 0, per_s: 1 } },
+      { rate_limit: { requests: 1, per_s: 0.5 } },
+      { rate_limit: { requests: 1, per_s: 1, key: "header:" } },
+      { rate_limit: { requests: 1, per_s: 1, key: "cookie" } },
+      { rate_limit: { requests: 1, per_s: 1, burst: 5 } },
+      { timeout_ms: 0 },
+      { raw_body: "yes" },
+    ].map((more) => ({ api_path: "/", ...more })),
+  ]
 ) {
   Deno.test(`parseTriggerConfig() refuses ${JSON.stringify(raw)}`, () => {
     assert.throws(() => parseTriggerConfig(raw), { code: "trigger_registration_failed" });
   });
 }
+
+Deno.test("parseTriggerConfig() counts requests by address unless a header is named", () => {
+  const rate = { requests: 5, per_s: 60 };
+  const keyOf = (more: JsonObject): string | undefined => {
+    return parseTriggerConfig({ api_path: "/", rate_limit: { ...rate, ...more } }).rate_limit?.key;
+  };
+
+  assert.deepEqual([keyOf({}), keyOf({ key: "ip" }), keyOf({ key: "header:X-Api-Key" })], [
+    "ip",
+    "ip",
+    "header:X-Api-Key",
+  ]);
+});
 
 Deno.test("unknownKeys() finds what is misspelt", () => {
   assert.deepEqual(unknownKeys({ api_path: "/", method: "GET", path: "/" }), ["method", "path"]);

@@ -8,12 +8,14 @@
  * @module
  */
 import type { Log } from "../../engine/ports/log.ts";
-import { EngineError, isTimeout } from "../../sdk/typescript/wire/errors.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { HttpConfig, HttpTriggerConfig } from "./config.ts";
 import type { PlainHeaders } from "../kit/http/head.ts";
 import type { HeaderPair, ServedRequest, ServedResponse } from "../kit/http/response.ts";
 import { readBody } from "./body.ts";
+import type { RouteGuard } from "./guard.ts";
+import { type CallStep, runCondition, runMiddleware, StepError } from "./middleware.ts";
 import {
   type CallSignal,
   cutTarget,
@@ -47,6 +49,8 @@ export interface Target {
   readonly namespace: string | undefined;
   readonly metadata: Json | undefined;
   readonly config: HttpTriggerConfig;
+  /** What is asked of a request first; `undefined`: nothing. */
+  readonly guard: RouteGuard | undefined;
   /** Name of its requests in traces, such as `GET /orders/:id`. */
   readonly operation: string;
   /** Reports what is wrong with the values that the function returns. */
@@ -86,6 +90,8 @@ interface RoutedRequest {
   readonly headers: PlainHeaders;
   readonly query: string;
   readonly span: RequestSpan;
+  /** What middleware said about the request; `undefined`: nothing. */
+  context: JsonObject | undefined;
 }
 
 /** Never seen by the client, which is gone. */
@@ -125,7 +131,11 @@ export class RequestHandler {
     );
   }
 
-  /** Finds the route and counts the request as running, or replies with the reason why not. */
+  /**
+   * Finds the route and counts the request as running, or replies with the reason why not.
+   *
+   * @throws {EngineError} What the guard of the route says.
+   */
   #route(request: ServedRequest): RoutedRequest | Reply {
     const { routes, running: all, config, spans } = this.#options;
     const { method, headers, target } = request;
@@ -135,11 +145,13 @@ export class RequestHandler {
     const match = this.#find(method, path);
     if (!match) return noRoute(routes.methods(path));
     if (hasTooManyParams(query)) return tooManyParams();
-    const running = all.add(request);
+    const { guard, config: { timeout_ms } } = match.route.value;
+    guard?.check(request, all.now());
+    const running = all.add(request, timeout_ms);
     if (!running) return overloaded(config.concurrency_max);
     const { startedAt } = running;
     const span = spans.begin({ method, path, target: match.route.value, headers, startedAt });
-    return { running, method, match, headers, query, span };
+    return { running, method, match, headers, query, span, context: undefined };
   }
 
   /** HEAD is served by the GET route where it has no route of its own. */
@@ -176,6 +188,7 @@ export class RequestHandler {
     const value = body instanceof Promise ? await body : body;
     const payload = makePayload(method, match, query, headers, value);
     if (running.rawBody !== undefined) payload.raw_body_base64 = running.rawBody;
+    if (routed.context) payload.context = routed.context;
     if (config.condition_function_id !== undefined) {
       const call = this.#stepOf(routed, namespace);
       const refusal = await runCondition(call, config.condition_function_id, payload);
@@ -184,6 +197,7 @@ export class RequestHandler {
     if (config.middleware_function_ids.length > 0) {
       const reply = await this.#runMiddleware(config.middleware_function_ids, routed, namespace);
       if (reply) return reply;
+      if (routed.context) payload.context = routed.context;
     }
     const result = await this.#call(routed, function_id, payload, namespace, metadata);
     if (result !== undefined && result !== null) return replyFromValue(result, warn);
@@ -212,8 +226,9 @@ export class RequestHandler {
     const { warn } = match.route.value;
     for (const function_id of function_ids) {
       const request = middlewareRequest(method, match, query, headers);
-      const reply = await runMiddleware(call, function_id, request, warn);
-      if (reply) return reply;
+      const said = await runMiddleware(call, function_id, request, routed.context, warn);
+      if (said?.reply) return said.reply;
+      if (said?.context) routed.context = said.context;
     }
     return undefined;
   }
@@ -273,71 +288,6 @@ export class RequestHandler {
   }
 }
 
-/** Calls a function within the time that the request has left. */
-export type CallStep = (function_id: string, payload: Json) => Promise<Json | undefined>;
-
-/**
- * A middleware or condition failed: the request ends with this status, whatever the code, unless
- * the details name one.
- */
-export class StepError extends EngineError {
-  /** The HTTP status. */
-  readonly status: number;
-
-  constructor(code: string, message: string, status: number, cause: unknown) {
-    const details = cause instanceof EngineError ? cause.details : undefined;
-    super(code, message, { cause, ...details && { details } });
-    this.name = "StepError";
-    this.status = status;
-  }
-}
-
-/**
- * Runs one middleware; its reply ends the request, `undefined` lets it go on.
- *
- * @throws {StepError} When it failed (500), timed out (504) or returned something else (500).
- */
-export async function runMiddleware(
-  call: CallStep,
-  function_id: string,
-  request: JsonObject,
-  warn: Warn,
-): Promise<Reply | undefined> {
-  const payload = { phase: "preHandler", request, context: {} };
-  const result = await call(function_id, payload).catch((error) => {
-    if (isTimeout(error)) {
-      const message = `Middleware ${function_id} did not answer in time`;
-      throw new StepError("MIDDLEWARE_TIMEOUT", message, 504, error);
-    }
-    throw stepError(error);
-  });
-  if (result === undefined || result === null) return undefined;
-  const { action, response } = typeof result === "object" && !Array.isArray(result) ? result : {};
-  if (action === "continue") return undefined;
-  if (action === "respond") return replyFromValue(response ?? {}, warn);
-  // Letting the request pass could open access that the middleware is there to deny.
-  const message = `Middleware ${function_id} must return nothing, action continue or respond`;
-  throw new StepError("invocation_error", message, 500, undefined);
-}
-
-/**
- * Runs the condition of a trigger; only `false` ends the request.
- *
- * @throws {StepError} When it failed. {EngineError} `timeout`.
- */
-export async function runCondition(
-  call: CallStep,
-  function_id: string,
-  payload: JsonObject,
-): Promise<Reply | undefined> {
-  const result = await call(function_id, payload).catch((error) => {
-    throw isTimeout(error) ? error : stepError(error);
-  });
-  if (result !== false) return undefined;
-  const error = { code: "CONDITION_NOT_MET", message: "Request condition not met" };
-  return jsonReply(422, { error, skipped: true });
-}
-
 /** Logs each warning about a function's results once, not once per request. */
 export class ResultWarnings {
   readonly #log: Log;
@@ -354,15 +304,6 @@ export class ResultWarnings {
     this.#logged.add(key);
     this.#log.warn(text, { function_id, about });
   }
-}
-
-/** 500, except for a call that the engine refused as overloaded. */
-function stepError(error: unknown): StepError {
-  if (!(error instanceof EngineError)) {
-    return new StepError("invocation_error", String(error), 500, error);
-  }
-  const status = error.code === "overloaded" ? 429 : 500;
-  return new StepError(error.code, plainMessage(error), status, error);
 }
 
 /** Whether the body broke off, so that no client is left to read a response. */

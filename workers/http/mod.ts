@@ -2,8 +2,9 @@
  * `engine-http`: HTTP requests run functions. Triggers of type `http` are the routes.
  *
  * `server.ts` has the port and the Hono app that every request passes, `handler.ts` what happens to
- * one request, `routes.ts` the table of routes, which changes while it runs. Channels do not exist
- * yet: a function responds by what it returns.
+ * one request, `routes.ts` the table of routes, which changes while it runs. `guard.ts`, `body.ts`,
+ * `middleware.ts` and `response.ts` are the steps of a request. Channels do not exist yet: a
+ * function responds by what it returns.
  *
  * @module
  */
@@ -13,11 +14,13 @@ import type { ServedRequest, ServedResponse } from "../kit/http/response.ts";
 import {
   HTTP_CALL_SCHEMA,
   type HttpConfig,
+  type HttpTriggerConfig,
   parseHttpConfig,
   parseTriggerConfig,
   TRIGGER_CONFIG_SCHEMA,
   unknownKeys,
 } from "./config.ts";
+import { RateLimits, RouteGuard } from "./guard.ts";
 import { RequestHandler, ResultWarnings, type Target } from "./handler.ts";
 import { RunningRequests } from "./request.ts";
 import type { Warn } from "./response.ts";
@@ -89,6 +92,7 @@ export function provideRoutes(
   host: Pick<EngineHost, "log">,
 ): void {
   const warnings = new ResultWarnings(host.log);
+  const rates = new RateLimits();
   worker.registerTriggerType({
     id: "http",
     description: "Runs a function for each HTTP request of a method and path",
@@ -100,8 +104,10 @@ export function provideRoutes(
       const { api_path: path, http_method: method } = config;
       const warn: Warn = (text, about) => warnings.warn(text, function_id, about);
       const operation = operationOf(config);
-      const target: Target = { function_id, namespace, metadata, config, operation, warn };
+      const guard = guardOf(config, rates, id);
+      const target: Target = { function_id, namespace, metadata, config, guard, operation, warn };
       const before = routes.add({ id, method, path, value: target });
+      rates.set(id, guard?.limiter);
       if (before) warnOfTakeover(host, before, target);
       const unknown = unknownKeys(raw);
       if (unknown.length === 0) return;
@@ -113,8 +119,18 @@ export function provideRoutes(
     },
     unregisterTrigger({ id }) {
       routes.remove(id);
+      rates.set(id, undefined);
     },
   });
+}
+
+function guardOf(
+  { rate_limit, auth_token }: HttpTriggerConfig,
+  rates: RateLimits,
+  id: string,
+): RouteGuard | undefined {
+  if (rate_limit === undefined && auth_token === undefined) return undefined;
+  return new RouteGuard(rate_limit && rates.make(id, rate_limit), auth_token);
 }
 
 /** Equal triggers of replicas never arrive here: the core merges them. */

@@ -167,7 +167,7 @@ export class RunningRequest implements BodyOwner {
 /** What {@linkcode RunningRequests} works with. */
 export interface RunningRequestsOptions {
   readonly clock: Clock;
-  /** Time for each request. */
+  /** Time for each request that has none of its own. */
   readonly timeoutMs: number;
   /** How many may run at once, apart from those whose body is still arriving. */
   readonly max: number;
@@ -207,10 +207,22 @@ export class RunningRequests {
     return new Promise((resolve) => this.#whenEmpty.push(resolve));
   }
 
-  /** Adds a request; `undefined` when as many run already as may, or as may for its client. */
-  add(request: ServedRequest): RunningRequest | undefined {
+  /** The time on the clock. */
+  now(): number {
+    return this.#options.clock.now();
+  }
+
+  /**
+   * Adds a request; `undefined` when as many run already as may, or as may for its client.
+   *
+   * @param timeoutMs Default: that of all requests.
+   */
+  add(
+    request: ServedRequest,
+    timeoutMs: number = this.#options.timeoutMs,
+  ): RunningRequest | undefined {
     if (!this.#hasPlace(request.client)) return undefined;
-    const { clock, timeoutMs, memory } = this.#options;
+    const { clock, memory } = this.#options;
     const now = clock.now();
     const held = new HeldMemory(memory, clock);
     const running = new RunningRequest(request, now, now + timeoutMs, held);

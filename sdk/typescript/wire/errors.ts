@@ -60,6 +60,7 @@ export const ERRORS = {
   invalid_body: { status: 400, retryable: false },
   unsupported_media_type: { status: 415, retryable: false },
   unauthorized: { status: 401, retryable: false },
+  rate_limited: { status: 429, retryable: true },
   CONDITION_NOT_MET: { status: 422, retryable: false },
   MIDDLEWARE_TIMEOUT: { status: 504, retryable: false },
   config_invalid: { status: 500, retryable: false },

@@ -17,7 +17,9 @@ STACKTRACE_CHARS_MAX: Final = 32 * 1024
 """Characters of a stack trace that are sent; the end is kept, as it says most."""
 
 
-RETRYABLE_CODES = frozenset({"overloaded", "channel_send_failed", "engine_unreachable"})
+RETRYABLE_CODES = frozenset(
+    {"overloaded", "channel_send_failed", "engine_unreachable", "rate_limited"}
+)
 """Codes of calls whose handler did not start and which may succeed later."""
 
 
