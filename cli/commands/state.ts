@@ -133,15 +133,18 @@ function show(terminal: Terminal, { json }: Flags, check: StateCheck, what: stri
   const isIntact = check.problems.length === 0 && check.damaged_count === 0;
   if (json) terminal.out(compactJson(check as unknown as Json));
   else if (isIntact) terminal.out(`${what} is intact: ${summaryOf(check)}`);
-  else {
+  else if (check.damaged_count > 0) {
     const rows = check.damaged.map(({ key, reason }) => [key.join("/"), reason]);
     for (const line of renderTable(["DAMAGED KEY", "REASON"], rows)) terminal.out(line);
   }
   if (isIntact) return;
+  const hasKeys = check.damaged_count > 0;
+  const damaged = `${count(check.damaged_count, "record")} of ${check.records} damaged`;
   throw new ExitWith(EXIT_FAILED, [
-    `error: ${count(check.damaged_count, "record")} of ${check.records} damaged`,
+    `error: ${hasKeys ? damaged : `${what} is damaged`}`,
     ...check.problems.map((problem) => `  ${problem}`),
-    "write or delete the damaged keys, or bring a backup back: engine state restore FILE",
+    `${hasKeys ? "write or delete the damaged keys, or " : ""}bring a backup back: ` +
+    "engine state restore FILE",
   ]);
 }
 

@@ -41,6 +41,14 @@ Deno.test("engine state checks and backs up beside the engine, and brings a lost
       start.stderr,
       /is missing, but this project has had state; .*engine state restore/,
     );
+    await Deno.writeTextFile(path, "");
+    const check = await run("state", "check");
+    assert.equal(check.code, 1);
+    assert.equal(
+      check.stderr,
+      "error: The state is damaged\n  the file is empty (0 bytes)\n" +
+        "bring a backup back: engine state restore FILE\n",
+    );
     const restored = await run("state", "restore", "copy.sqlite");
     assert.match(restored.stdout, /^Restored \d+ records, /, restored.stderr);
     assert.equal((await run("state", "check")).code, 0);

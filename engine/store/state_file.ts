@@ -31,17 +31,22 @@ const NUMBER = 0x21;
 
 /** Verifies every record of a state file, and SQLite's own integrity. */
 export function checkStateFile(path: string): StateCheck {
+  // SQLite takes it for a new database.
+  if (Deno.statSync(path).size === 0) return unreadable("the file is empty (0 bytes)");
   const database = new DatabaseSync(path, { timeout: BUSY_MS });
   try {
     const rows = database.prepare(`PRAGMA integrity_check(${PROBLEMS_SHOWN})`).all();
     const problems = rows.map((row) => String(Object.values(row)[0])).filter((it) => it !== "ok");
     return { ...checkRecords(database), problems };
   } catch (thrown) {
-    const problem = thrown instanceof Error ? thrown.message : String(thrown);
-    return { records: 0, bytes: 0, damaged_count: 0, damaged: [], problems: [problem] };
+    return unreadable(thrown instanceof Error ? thrown.message : String(thrown));
   } finally {
     database.close();
   }
+}
+
+function unreadable(problem: string): StateCheck {
+  return { records: 0, bytes: 0, damaged_count: 0, damaged: [], problems: [problem] };
 }
 
 /**

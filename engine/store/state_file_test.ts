@@ -50,6 +50,15 @@ Deno.test("checkStateFile() reports a file that is no database", () =>
     assert.match(checkStateFile(path).problems[0]!, /not a database/);
   }));
 
+Deno.test("checkStateFile() reports a file that was emptied, and leaves it so", () =>
+  withDirectory(async (directory) => {
+    const path = `${directory}/state.db`;
+    await Deno.writeTextFile(path, "");
+
+    assert.deepEqual(checkStateFile(path).problems, ["the file is empty (0 bytes)"]);
+    assert.equal(Deno.statSync(path).size, 0);
+  }));
+
 Deno.test("a backup while writes go on is whole, private and has no write by halves", () =>
   withDirectory(async (directory) => {
     const to = `${directory}/backup.sqlite`;
