@@ -6,11 +6,12 @@
 import assert from "node:assert/strict";
 import type { ChannelReader, ChannelWriter, Json, Worker } from "../../mod.ts";
 import { EngineProcess } from "../fakes/engine_process.ts";
-import { findNode, NodeProgram } from "../fakes/programs.ts";
+import { findNode, findPython, NodeProgram, PYTHON_ENV } from "../fakes/programs.ts";
 import { until } from "../fakes/until.ts";
 
 const MIB = 1024 * 1024;
 const hasNode = await findNode("tests/e2e/channels_test.ts");
+const hasPython = await findPython("tests/e2e/channels_test.ts");
 
 async function connect(engine: EngineProcess, name: string): Promise<Worker> {
   const worker = engine.connect(name);
@@ -231,5 +232,89 @@ Deno.test({
     });
     assert.ok(taken < 512, `${taken} MiB were taken`);
     assert.equal(await node.end(), 0);
+  },
+});
+
+const PYTHON_WORKER = `
+import asyncio, sys, threading
+from engine_sdk import InitOptions, register_worker
+
+worker = register_worker(options=InitOptions(worker_name="python-worker"))
+
+async def pipe(payload):
+    async with payload["output"] as output:
+        async for part in payload["input"]:
+            await output.write_async(part)
+    return "piped"
+
+def copy(payload):
+    size = 0
+    with payload["input"].as_file() as source, payload["output"].as_file() as target:
+        while part := source.read(100_000):
+            size += target.write(part)
+    return size
+
+def make(payload):
+    channel = worker.create_channel()
+    def write():
+        with channel.writer as writer:
+            for number in range(payload["count"]):
+                writer.write(f"{number}")
+    threading.Thread(target=write).start()
+    return {"numbers": channel.reader}
+
+worker.register_function("py::pipe", pipe)
+worker.register_function("py::copy", copy)
+worker.register_function("py::make", make)
+sys.stdin.read()
+worker.shutdown()
+`;
+
+Deno.test({
+  name: "Python reads and writes channels in threads and coroutines, at full size",
+  ignore: !hasPython,
+  async fn() {
+    await using engine = await EngineProcess.start();
+    await using caller = await connect(engine, "caller");
+    const python = new Deno.Command("python3", {
+      args: ["-c", PYTHON_WORKER],
+      env: { ...PYTHON_ENV, ENGINE_URL: engine.url },
+      stdin: "piped",
+    }).spawn();
+    try {
+      const names = ["py::pipe", "py::copy", "py::make"];
+      for (const function_id of names) {
+        await until(async () => {
+          const { functions } = await caller.trigger<Json, { functions: unknown[] }>({
+            function_id: "engine::functions::list",
+            payload: { search: function_id },
+          });
+          return functions.length > 0;
+        });
+      }
+      for (const [function_id, outcome] of [["py::pipe", "piped"], ["py::copy", 16 * MIB]]) {
+        const [there, back] = [await caller.createChannel(), await caller.createChannel()];
+        const payload = { input: there.reader, output: back.writer };
+        const called = caller.trigger({ function_id: function_id as string, payload });
+        const [sum, [bytes, got]] = await Promise.all([
+          writeMiB(there.writer, 16),
+          readSlowly(back.reader, 1),
+        ]);
+        assert.equal(bytes, 16 * MIB);
+        if (function_id === "py::pipe") assert.equal(got, sum, "frames of bytes keep their size");
+        assert.equal(await called, outcome);
+      }
+
+      const { numbers } = await caller.trigger<Json, { numbers: ChannelReader }>({
+        function_id: "py::make",
+        payload: { count: 1_000 },
+      });
+      const texts = [];
+      for await (const text of numbers) texts.push(text);
+      assert.deepEqual(texts, Array.from({ length: 1_000 }, (_, i) => `${i}`));
+    } finally {
+      await python.stdin.close();
+      await python.status;
+    }
   },
 });

@@ -9,6 +9,7 @@ Example:
 
 """
 
+from ._channels import Channel, ChannelReader, ChannelWriter
 from ._codec import TriggerInstance, __version__
 from ._context import CallContext
 from ._errors import EngineError, InvocationError, is_timeout
@@ -27,6 +28,9 @@ from ._worker import Worker, register_worker
 
 __all__ = [
     "CallContext",
+    "Channel",
+    "ChannelReader",
+    "ChannelWriter",
     "ConnectionState",
     "EngineError",
     "InitOptions",

@@ -20,7 +20,7 @@ from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, Final
 
 from ._errors import EngineError, ErrorBody
-from ._fast import dumps, loads
+from ._fast import dumps, loads, to_json
 
 MESSAGE_BYTES_MAX: Final = 64 * 1024 * 1024
 """Largest message on a connection."""
@@ -32,7 +32,9 @@ JSON_DEPTH_MAX: Final = 128
 """Deepest nesting of arrays and objects in a payload or a result; a flat object has depth 1."""
 
 
-_escaped = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+_escaped = json.JSONEncoder(
+    ensure_ascii=True, allow_nan=False, separators=(",", ":"), default=to_json
+)
 _HEAD = re.compile(
     r'\{"type":"(invokefunction|invocationresult)","invocation_id":"([^"\\]+)"'
     r'(?:,"function_id":"([^"\\]+)")?'
@@ -138,7 +140,7 @@ def _blame(value: Any, path: str, depth: int) -> str | None:
     if depth >= JSON_DEPTH_MAX and isinstance(value, (dict, list, tuple)):
         levels = f"is nested more deeply than {JSON_DEPTH_MAX} levels, or contains itself"
         return f"{path[:_PATH_CHARS_MAX]}… {levels}"
-    if value is None or isinstance(value, (str, int)):
+    if value is None or isinstance(value, (str, int)) or hasattr(value, "__engine_json__"):
         return None
     if isinstance(value, float):
         return None if math.isfinite(value) else f"{path} is {value}"

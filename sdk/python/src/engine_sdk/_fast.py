@@ -18,7 +18,18 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-_compact = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+def to_json(value: Any) -> Any:
+    """Return the form of an object that travels; raises TypeError for any other."""
+    form = getattr(type(value), "__engine_json__", None)
+    if form is None:
+        raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+    return form(value)
+
+
+_compact = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=to_json
+)
 _DIGITS = bytes(48 if chr(byte) in "0123456789" else 32 for byte in range(256))
 """Translates every digit to 0 and every other byte to a blank."""
 _LONG_NUMBER = b"0" * 19

@@ -39,6 +39,9 @@ QUEUED_CALLS_MAX: Final = 10_000
 UNSENT_BYTES_END: Final = 3 * QUEUED_BYTES_MAX
 """Bytes of unsent frames at which the connection is closed: the engine sends but does not read."""
 
+ACCESS_KEY: Final = '"access_key"'
+"""In every reference to a channel, so that frames without it need not be searched."""
+
 log = logging.getLogger("engine_sdk")
 DEFAULT_NAMESPACE = "default"
 UNREACHABLE: ErrorBody = {
@@ -111,6 +114,8 @@ class Session:
         """Whether calls wait for a connection."""
         self._connection = 0
         self._previous: tuple[str, str] | None = None
+        self.revive: Callable[[Any], Any] | None = None
+        """Turns references in what the program gets into ends of channels."""
         self._capabilities: frozenset[str] = frozenset()
         self._handle: dict[str, Callable[[dict[str, Any]], None]] = {
             "workerregistered": self._on_registered,
@@ -175,6 +180,10 @@ class Session:
             log.warning("[engine] Ignored a message that cannot be read: %s", error)
             self._answer_unread(text, str(error))
             return
+        if self.revive is not None and ACCESS_KEY in text:
+            for key in ("data", "result"):
+                if key in message:
+                    message[key] = self.revive(message[key])
         handle = self._handle.get(message["type"])
         if handle is None:
             return  # Of a newer engine; also ping and pong (PROTOCOL 1.7).

@@ -1,8 +1,8 @@
 """
 Connections to the engine: the `Transport` protocol, and WebSockets that implement it.
 
-A transport carries whole messages in order and never repeats one. This is the only file that
-imports `websockets`.
+A transport carries whole messages in order and never repeats one. Only this file and
+`_channel_socket` import `websockets`.
 """
 
 from __future__ import annotations
@@ -161,12 +161,12 @@ class WebSocketDial:
                 ping_interval=None,  # See WebSocketTransport.
                 max_size=INBOUND_BYTES_MAX,
                 create_connection=_Connection,
-                **_PROXY,
+                **PROXY,
             )
         except InvalidStatus as error:
             raise ConnectionLost(with_tls_hint(f"HTTP {error.response.status_code}")) from error
         except Exception as error:
-            raise ConnectionLost(with_tls_hint(_reason(error))) from error
+            raise ConnectionLost(with_tls_hint(failure_text(error))) from error
         assert isinstance(connection, _Connection), "create_connection decides the class"
         return WebSocketTransport(connection, self.ping_ms, self.silence_ms)
 
@@ -350,12 +350,13 @@ class WebSocketTransport:
 
 
 # Versions before 15 have no such argument. Workers dial directly, as in every SDK.
-_PROXY: dict[str, Any] = (
+PROXY: dict[str, Any] = (
     {"proxy": None} if "proxy" in inspect.signature(connect.__init__).parameters else {}
 )
 
 
-def _reason(error: BaseException) -> str:
+def failure_text(error: BaseException) -> str:
+    """Describe why a connection did not open."""
     if isinstance(error, ConnectionClosed):
         return _closed_by(error.rcvd or error.sent)
     if isinstance(error, (asyncio.TimeoutError, TimeoutError)):

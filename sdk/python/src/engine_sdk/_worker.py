@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from typing import Any, Final
 
 from ._calls import Call, CallIds, LoopWaiter, ThreadWaiter, failure, plan_call
+from ._channels import CREATE_CHANNEL, Channel, channel_of
 from ._codec import TriggerInstance, announcement, check_registration, worker_name
 from ._context import CURRENT
 from ._errors import invalid
@@ -76,6 +77,7 @@ class Worker:
             self.name,
             telemetry_dial(address, options) if dial is None else telemetry,
             options.when_disconnected,
+            address,
         )
         self.telemetry = self._thread.telemetry
         """For `Logger`; None: its lines are sent as calls."""
@@ -299,6 +301,34 @@ class Worker:
             self._cancel(call)
             raise
 
+    def create_channel(self, buffer_frames: int | None = None) -> Channel:
+        """
+        Create a channel: a stream of bytes and text messages between any two workers.
+
+        Its ends travel inside payloads. The engine forwards what is written and holds the writer
+        back while the reader is slow. An end that never connects ends the channel after 5 min.
+
+        Args:
+            buffer_frames: Messages that the engine holds before the reader connects, from 1 to
+                1,024, of 256 KiB in all; 64 if left out.
+
+        Returns:
+            Both ends.
+
+        Raises:
+            InvocationError: As for `trigger`; ``overloaded`` if this worker has 1,000 channels.
+
+        Example:
+            channel = worker.create_channel()
+            worker.trigger({"function_id": "a::b", "payload": {"file": channel.reader}})
+
+        """
+        return channel_of(self._thread.channels, self.trigger(_creation(buffer_frames)))
+
+    async def create_channel_async(self, buffer_frames: int | None = None) -> Channel:
+        """Create a channel, as `create_channel`."""
+        return channel_of(self._thread.channels, await self.trigger_async(_creation(buffer_frames)))
+
     def shutdown(self) -> None:
         """Write what is queued, fail pending calls with ``SHUTDOWN``, close the connection."""
         PROCESS.remove(self)
@@ -335,6 +365,11 @@ class Worker:
 
     def _cancel(self, call: Call) -> None:
         self._thread.post(lambda: self._thread.session.cancel_call(call))
+
+
+def _creation(buffer_frames: int | None) -> TriggerRequest:
+    payload = {} if buffer_frames is None else {"buffer_size": buffer_frames}
+    return {"function_id": CREATE_CHANNEL, "payload": payload}
 
 
 def register_worker(url: str | None = None, options: InitOptions | None = None) -> Worker:

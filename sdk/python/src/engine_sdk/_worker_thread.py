@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ._calls import Call
+from ._channels import ChannelHost
 from ._codec import Invocation, TriggerInstance
 from ._errors import ErrorBody
 from ._fast import new_loop
@@ -56,6 +57,7 @@ class WorkerThread(threading.Thread):
         service: str = "",
         telemetry_dial: Dial | None = None,
         when_disconnected: str = "wait",
+        url: str = "",
     ) -> None:
         # At a prompt the program could not exit otherwise.
         super().__init__(name="engine-sdk", daemon=hasattr(sys, "ps1"))
@@ -77,6 +79,9 @@ class WorkerThread(threading.Thread):
                 service, telemetry_dial, self.post, lambda: self.session.worker_id
             )
         self._telemetry_task: asyncio.Task[None] | None = None
+        self.channels = ChannelHost(url, self._loop)
+        """The ends of channels."""
+        self.session.revive = self.channels.revive
         self._runner = Runner(self._loop, self.session, pool, self.post, now_ms, self.telemetry)
         self._provided = ProvidedTriggers(self._loop, self.session, pool, self.post)
         self._reconnector = Reconnector(
@@ -114,6 +119,7 @@ class WorkerThread(threading.Thread):
         """Keep the worker connected until `stop`."""
         asyncio.set_event_loop(self._loop)
         self._mailbox.thread = self.ident
+        self.channels.begin()
         try:
             self._loop.run_until_complete(self._main())
         except BaseException:
@@ -135,6 +141,7 @@ class WorkerThread(threading.Thread):
         if self.ended is None:
             self.ended = error
             self.session.end_calls(error)
+            self.channels.close()
             if self.telemetry is not None:
                 self.telemetry.stop()
             self._reconnector.stop()
