@@ -15,7 +15,7 @@ import type { BuiltinWorker, EngineHost } from "../workers/kit/define.ts";
 import { TaskQueue } from "./platform/task_queue.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { BuiltinEntry } from "./ports/config.ts";
-import type { Directory } from "./ports/directory.ts";
+import type { Directory, FunctionView } from "./ports/directory.ts";
 import type { Log } from "./ports/log.ts";
 import type { Endpoint, WorkerState, WorkerStatus } from "./ports/supervision.ts";
 
@@ -140,15 +140,21 @@ export class Builtins {
 
   /** The status of every built-in of the configuration. */
   list(): WorkerStatus[] {
-    return [...this.#runs.keys()].map((name) => this.status(name)!);
+    const functions = this.#options.directory.builtinFunctions();
+    return [...this.#runs.keys()].map((name) => this.status(name, functions)!);
   }
 
-  /** The status of one built-in; `undefined` when the configuration does not name it. */
-  status(name: string): WorkerStatus | undefined {
+  /**
+   * The status of one built-in; `undefined` when the configuration does not name it. `all`: the
+   * functions of all built-ins.
+   */
+  status(
+    name: string,
+    all: readonly FunctionView[] = this.#options.directory.builtinFunctions(),
+  ): WorkerStatus | undefined {
     const run = this.#runs.get(name);
     if (!run) return undefined;
-    const functions = this.#options.directory.functions()
-      .filter((view) => view.builtin && view.worker_name === name)
+    const functions = all.filter((view) => view.worker_name === name)
       .map((view) => view.function_id);
     return {
       name,

@@ -30,7 +30,7 @@ function setup() {
   const fail = { next: false };
   const quiet = () => {};
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
-  const directory = { functions: () => [] } as unknown as BuiltinsOptions["directory"];
+  const directory = { builtinFunctions: () => [] } as unknown as BuiltinsOptions["directory"];
   const builtins = new Builtins({
     known: [recording("a", life), recording("b", life, fail)],
     clock,
@@ -195,7 +195,7 @@ function setupPicky() {
     known: [picky(taken, life)],
     clock,
     log: { debug: quiet, info: quiet, warn: quiet, error: (text) => void errors.push(text) },
-    directory: { functions: () => [] } as unknown as BuiltinsOptions["directory"],
+    directory: { builtinFunctions: () => [] } as unknown as BuiltinsOptions["directory"],
     dial: () => (_url, events) => ({ send: quiet, close: () => events.closed(1000, "") }),
     host: { clock } as unknown as BuiltinsOptions["host"],
   });
@@ -294,7 +294,7 @@ Deno.test("a built-in that never starts does not hold up the others", async () =
     known: [stuck, recording("a", life)],
     clock,
     log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
-    directory: { functions: () => [] } as unknown as BuiltinsOptions["directory"],
+    directory: { builtinFunctions: () => [] } as unknown as BuiltinsOptions["directory"],
     dial: () => (_url, events) => ({ send: quiet, close: () => events.closed(1000, "") }),
     host: { clock } as unknown as BuiltinsOptions["host"],
   });

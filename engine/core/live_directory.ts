@@ -57,8 +57,24 @@ export class LiveDirectory implements Directory {
 
   functions(): FunctionView[] {
     const views = Array.from(this.#sources.functions.entries(), (each) => this.#viewOf(each));
-    const core = [...CORE_FUNCTIONS.keys()].filter((id) => !this.#sources.functions.find(id));
-    return [...views, ...core.map(viewOfCoreFunction)];
+    return [...views, ...this.#coreFunctions()];
+  }
+
+  builtinFunctions(): FunctionView[] {
+    const { peers, functions } = this.#sources;
+    const views: FunctionView[] = [];
+    for (const { peer } of peers.values()) {
+      if (peer.isBuiltin) {
+        views.push(...functions.entriesOf(peer).map((each) => this.#viewOf(each)));
+      }
+    }
+    return [...views, ...this.#coreFunctions()];
+  }
+
+  #coreFunctions(): FunctionView[] {
+    return [...CORE_FUNCTIONS.keys()]
+      .filter((id) => !this.#sources.functions.find(id))
+      .map(viewOfCoreFunction);
   }
 
   *functionsAfter(function_id: string, namespace: string): Generator<FunctionView> {

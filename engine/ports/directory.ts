@@ -116,6 +116,8 @@ export interface Directory {
    * limit it.
    */
   visibleTo(worker_id: string | undefined): FunctionFilter | undefined;
+  /** The functions of built-in workers and of the engine itself, without reading all others. */
+  builtinFunctions(): FunctionView[];
   /** The functions that a connection registered. */
   functionsOf(worker_id: string): FunctionView[];
   triggerTypes(): TriggerTypeView[];

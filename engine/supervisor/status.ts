@@ -324,10 +324,8 @@ function reasonOfOthers(replicas: readonly ReplicaReport[]): string | null {
 }
 
 function functionsOf(connections: readonly string[], directory: Directory): string[] {
-  if (connections.length === 0) return [];
-  return directory.functions()
-    .filter(({ worker_ids }) => worker_ids.some((id) => connections.includes(id)))
-    .map(({ function_id }) => function_id).sort();
+  const views = connections.flatMap((id) => directory.functionsOf(id));
+  return [...new Set(views.map(({ function_id }) => function_id))].sort();
 }
 
 function latest(all: readonly (DatedText | null)[]): string | null {

@@ -18,6 +18,9 @@ const STEP_BYTES = 64 * 1024;
 export class BufferLease {
   readonly #memory: MemoryBudget;
   #heldBytes = 0;
+  /** Sizes from above `#least` up to `#most` need what is held: nothing changes for them. */
+  #least = -1;
+  #most = FREE_BYTES;
 
   constructor(memory: MemoryBudget = UNLIMITED_MEMORY) {
     this.#memory = memory;
@@ -38,12 +41,14 @@ export class BufferLease {
    * when more is needed and does not fit.
    */
   fit(bytes: number): boolean {
-    if (bytes <= FREE_BYTES && this.#heldBytes === 0) return true;
+    if (bytes <= this.#most && bytes > this.#least) return true;
     const wanted = bytes <= FREE_BYTES ? 0 : Math.ceil(bytes / STEP_BYTES) * STEP_BYTES;
     const more = wanted - this.#heldBytes;
     if (more > 0 && !this.#memory.take("buffers", more)) return false;
     if (more < 0) this.#memory.release("buffers", -more);
     this.#heldBytes = wanted;
+    this.#most = wanted === 0 ? FREE_BYTES : wanted;
+    this.#least = wanted === 0 ? -1 : Math.max(FREE_BYTES, wanted - STEP_BYTES);
     return true;
   }
 

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import type { ConnectionEvents } from "../ports/connection.ts";
 import { RawConnection } from "./raw_connection.ts";
 import type { RawSocket } from "./socket.ts";
-import { TickBudget } from "./tick_budget.ts";
+import { TICK_MS, TickBudget } from "./tick_budget.ts";
 import { BlockPool } from "./write_queue.ts";
 
 /** A text message of one byte, without a mask that changes it. */
@@ -72,16 +72,39 @@ function repeated(part: readonly number[], times: number): Uint8Array {
   return bytes;
 }
 
+Deno.test("connections that end together take turns, and each ends behind its report", async () => {
+  let now = 0;
+  const ends: (() => void)[] = [];
+  const ticks = new TickBudget({ now: () => now, atTickEnd: (task) => void ends.push(task) });
+  const log: string[] = [];
+  const closed = (): void => void (now += 2 * TICK_MS, log.push("reported"));
+  const runs = [1, 2, 3].map((i) =>
+    setup(new Uint8Array(), { ticks, closed }).run.then(() => log.push(`over ${i}`))
+  );
+
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  assert.deepEqual(log, ["reported", "over 1"], "the others wait for a tick");
+  for (let tick = 0; tick < 400 && log.length < 6; tick++) {
+    for (const end of ends.splice(0)) end();
+    await Promise.resolve();
+  }
+
+  await Promise.all(runs);
+  assert.deepEqual(log.filter((entry) => entry === "reported").length, 3);
+  assert.equal(log.indexOf("over 2") > log.indexOf("reported", 1), true);
+});
+
 interface Setup {
   readonly ticks: TickBudget;
   readonly isBatching?: boolean;
   readonly textBytes?: ConnectionEvents["textBytes"];
+  readonly closed?: () => void;
 }
 
 /** A connection whose peer has sent `bytes` and then its end; reads never wait. */
 function setup(
   bytes: Uint8Array,
-  { ticks, isBatching = false, textBytes = () => {} }: Setup,
+  { ticks, isBatching = false, textBytes = () => {}, closed = () => {} }: Setup,
 ): { run: Promise<void> } {
   let at = 0;
   const socket = {
@@ -117,7 +140,7 @@ function setup(
     binary() {},
     drained() {},
     suspected() {},
-    closed() {},
+    closed,
   };
   return { run: connection.run(events) };
 }

@@ -92,6 +92,8 @@ export class RawConnection implements Connection, FrameEvents, Work {
   /** Bytes that were read wait for their turn. */
   #hasMore = false;
   #isQueued = false;
+  /** The end waits for its turn to be reported. */
+  #isEnding = false;
   /** A handler threw while it was its turn. */
   #isBroken = false;
   #wake: (() => void) | undefined;
@@ -233,6 +235,7 @@ export class RawConnection implements Connection, FrameEvents, Work {
     this.#wake = undefined;
     if (this.#waitsForEnd) await this.#finish();
     this.destroy();
+    if (this.#events) await new Promise<void>((resolve) => this.#wake = resolve);
     this.#options.ended(this);
   }
 
@@ -361,7 +364,7 @@ export class RawConnection implements Connection, FrameEvents, Work {
   /** Handles what `count` bytes complete, now if there is time, else when it is its turn. */
   #readSome(count: number): void {
     const { ticks } = this.#options;
-    ticks.credit -= count / CREDIT_BYTES;
+    ticks.credit -= count / CREDIT_BYTES | 0;
     this.#hasMore = !ticks.mayStart() || this.#reader.read() || this.#isPaused;
     if (this.#hasMore && this.#reader.missingBytes === 0) this.#queueWork();
   }
@@ -369,6 +372,11 @@ export class RawConnection implements Connection, FrameEvents, Work {
   /** Goes on with what {@linkcode #readSome} left, in its turn. */
   work(): boolean {
     this.#isQueued = false;
+    if (this.#isEnding) {
+      this.#report();
+      this.#wake?.();
+      return false;
+    }
     if (this.#isWriteDue) {
       this.#isWriteDue = false;
       if (!this.#isWriting) this.#write();
@@ -388,7 +396,7 @@ export class RawConnection implements Connection, FrameEvents, Work {
 
   #queueWork(): void {
     const mayRead = this.#hasMore && !this.#isPaused && this.#stopWaiting === undefined;
-    if (this.#isQueued || !(mayRead || this.#isWriteDue)) return;
+    if (this.#isQueued || !(mayRead || this.#isWriteDue || this.#isEnding)) return;
     this.#isQueued = true;
     this.#options.ticks.queue(this);
   }
@@ -509,7 +517,17 @@ export class RawConnection implements Connection, FrameEvents, Work {
     this.#stopWaiting?.();
     this.#socket.destroy();
     this.#wake?.();
+    this.#reportInTurn();
+  }
+
+  /** Ending calls and registrations takes time, so connections that end together take turns. */
+  #reportInTurn(): void {
+    const { ticks } = this.#options;
+    if (this.#events === undefined || this.#isEnding) return;
+    this.#isEnding = !ticks.mayStart();
+    if (this.#isEnding) return this.#queueWork();
     this.#report();
+    ticks.isSpent();
   }
 
   #report(): void {

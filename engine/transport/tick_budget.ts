@@ -16,8 +16,11 @@ import { setImmediate } from "node:timers";
 
 /** Time for messages until the platform polls its sockets again. */
 export const TICK_MS = 5;
-/** Share of a tick that one connection has while others wait: as much as divides it fairly. */
-const SHARE_MS_MAX = 2;
+/**
+ * Least share of a tick that one connection has while others wait. Without others it has all of
+ * it: a peer that is not in the queue is not heard before the end of the tick anyway, and splitting
+ * the messages of a read makes more and smaller writes.
+ */
 const SHARE_MS_MIN = 0.25;
 /** Messages are counted so that the clock is asked about this often. */
 const LOOK_MS = 0.1;
@@ -25,6 +28,8 @@ const LOOK_MS = 0.1;
 const CREDIT_MAX = 32;
 /** Messages for workers in this process in one share; the worker handles them behind it. */
 const DEFERRED_MAX = 32;
+/** What handling these messages may take. */
+const DEFERRED_MS_MAX = 2;
 /**
  * Ticks after which the platform polls its sockets though its own queue is never empty, as it is
  * with an immediate: 61 in Deno 2.9.6, the share of a tokio `LocalSet`. Empty ticks take 2 µs
@@ -98,7 +103,7 @@ export class TickBudget implements Pace {
   mayStart(): boolean {
     if (this.#isOver || this.#queue.length > 0) return false;
     if (!this.#isBusy) this.#begin();
-    this.#shareEndAt = this.#lookedAt + SHARE_MS_MAX;
+    this.#shareEndAt = this.#lookedAt + TICK_MS;
     return true;
   }
 
@@ -169,13 +174,12 @@ export class TickBudget implements Pace {
     if (this.#busyMs >= TICK_MS) this.#isOver = true;
     if (this.#deferred === 0) return;
     const perMessage = (now - this.#lookedAt) / this.#deferred;
-    const fair = Math.floor(this.#shareMs() / perMessage) || 1;
+    const fair = Math.floor(Math.min(this.#shareMs(), DEFERRED_MS_MAX) / perMessage) || 1;
     this.#deferredMax = Math.max(1, Math.min(this.#deferredMax * 2, DEFERRED_MAX, fair));
   }
 
   #shareMs(): number {
-    const share = TICK_MS / (this.#queue.length + 1);
-    return Math.max(SHARE_MS_MIN, Math.min(SHARE_MS_MAX, share));
+    return Math.max(SHARE_MS_MIN, TICK_MS / (this.#queue.length + 1));
   }
 
   #runEndTasks(): void {

@@ -21,7 +21,7 @@ Deno.test("a flood stops after its share, and others that wait have theirs befor
   const order: string[] = [];
 
   assert.equal(ticks.mayStart(), true);
-  assert.ok(handle(10_000, 0.01) < 500, "a share is 2 ms");
+  assert.ok(handle(10_000, 0.01) <= 532, "alone it has a tick");
   ticks.queue(flood("flood", order));
   assert.equal(ticks.mayStart(), false, "another connection waits");
   ticks.queue(flood("other", order));

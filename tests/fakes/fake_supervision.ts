@@ -336,6 +336,10 @@ export class FakeDirectory implements Directory {
     this.#offers.delete(workerId);
   }
 
+  builtinFunctions(): FunctionView[] {
+    return this.functions().filter(({ builtin }) => builtin);
+  }
+
   functions(): FunctionView[] {
     const ids = new Set([...this.#offers.values()].flat());
     return [...ids].map((function_id) => {

@@ -135,6 +135,7 @@ function seenBy(all: Directory, caller: string | undefined): Directory {
     isVisible(view.function_id, view.namespace);
   return {
     functions: () => all.functions().filter(isSeen),
+    builtinFunctions: () => all.builtinFunctions().filter(isSeen),
     functionsAfter: (id, namespace) =>
       Iterator.from(all.functionsAfter(id, namespace)).filter(isSeen),
     functionsMark: () => all.functionsMark(),
