@@ -23,6 +23,7 @@ import { Router } from "./core/router.ts";
 import { descriptorLimit, descriptorsOpen, socketBounds } from "./platform/descriptors.ts";
 import { FaultReports, isConnectionFault } from "./platform/faults.ts";
 import { EventFeed } from "./platform/event_feed.ts";
+import { Listeners, shareSockets } from "./listeners.ts";
 import { createLog, logEvent } from "./platform/log_writer.ts";
 import { createMemoryBudget } from "./platform/memory_budget.ts";
 import { createSchemas } from "./platform/schema_check.ts";
@@ -139,6 +140,8 @@ class AssembledEngine implements Engine {
   #project!: Project;
   #builtins!: Builtins;
   #listener: Listener | undefined;
+  /** Besides that one. */
+  #listeners: Listeners | undefined;
   /** Where workers dial that this engine starts; with TLS not where other workers dial. */
   #loopback: Listener | undefined;
   #key: ControlKey | undefined;
@@ -230,7 +233,7 @@ class AssembledEngine implements Engine {
 
   get endpoints(): readonly Endpoint[] {
     const workers = this.#listener ? [{ name: "workers", url: this.#address() }] : [];
-    return [...workers, ...this.#builtins.endpoints];
+    return [...workers, ...this.#listeners?.endpoints ?? [], ...this.#builtins.endpoints];
   }
 
   get finished(): Promise<void> {
@@ -279,8 +282,9 @@ class AssembledEngine implements Engine {
 
   async #closeListeners(): Promise<void> {
     this.#channels.close();
-    await Promise.all([this.#listener?.close(), this.#loopback?.close()]);
-    this.#listener = this.#loopback = undefined;
+    const listeners = [this.#listener, this.#loopback, this.#listeners];
+    await Promise.all(listeners.map((listener) => listener?.close()));
+    this.#listener = this.#loopback = this.#listeners = undefined;
   }
 
   /** Settles when no call or request runs any more, or the drain has lasted long enough. */
@@ -369,6 +373,7 @@ class AssembledEngine implements Engine {
         config_path: current.path,
         data_directory: current.dataDirectory,
         endpoints: this.endpoints,
+        listeners: this.#listeners?.infos ?? [],
         started_at_ms: this.#startedAtMs,
         platform: Deno.build.os,
         descriptors: { limit: descriptorLimit(), open: descriptorsOpen() ?? null },
@@ -402,6 +407,7 @@ class AssembledEngine implements Engine {
 
   #listen(): void {
     const { engine } = this.#config;
+    const { first, each } = shareSockets(socketBounds().workers, engine.listeners.length);
     const options = {
       settings: { ...engine, port: this.#options.port ?? engine.port },
       clock: systemClock,
@@ -413,12 +419,18 @@ class AssembledEngine implements Engine {
       tokens: this.#tokens,
       memory: this.#memory,
       ticks: this.#ticks,
-      sockets: socketBounds().workers,
+      sockets: first,
       isStopping: () => this.#draining.signal.aborted,
       key: () => this.#key,
     };
     this.#listener = openWorkerPort(options);
     this.#loopback = engine.tls ? openLoopbackPort(options) : this.#listener;
+    this.#listeners = new Listeners({
+      settings: engine.listeners,
+      port: { ...options, sockets: each },
+      dial: (name) => localDial(this.#router, name, { ticks: this.#ticks }),
+    });
+    this.#listeners.open();
   }
 
   #openKey(): Promise<ControlKey> {

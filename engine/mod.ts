@@ -33,6 +33,7 @@ export type {
   ControlKeyInfo,
   Endpoint,
   EngineInfo,
+  ListenerInfo,
   ReplicaStatus,
   WorkerState,
   WorkerStatus,

@@ -20,11 +20,11 @@ import {
 import { LAUNCH_ID_HEADER } from "../sdk/typescript/wire/protocol.ts";
 import { CONTROL_HEADER, type ControlKey } from "./auth/control_key.ts";
 import type { ChannelTable } from "./channels/channel_table.ts";
+import type { ListenerAccess } from "./auth/listener_access.ts";
 import type { TokenRecord } from "./auth/token_file.ts";
 import type { Tokens } from "./auth/tokens.ts";
-import { Access } from "./core/access/access.ts";
+import { Access, type TokenRules } from "./core/access/access.ts";
 import { Pattern } from "./core/access/patterns.ts";
-import type { PeerInfo } from "./core/router.ts";
 import type { Router } from "./core/router.ts";
 import { makeGate, TelemetryConnection } from "./transport/gate.ts";
 import { type Certificate, readCertificate, validityOf } from "./transport/certificate.ts";
@@ -33,7 +33,8 @@ import { connectionsOf, listenRawWith } from "./transport/raw_listener.ts";
 import { listenServe, listenServeTls } from "./transport/serve_listener.ts";
 import type { TickBudget } from "./transport/tick_budget.ts";
 import type { Clock } from "./ports/clock.ts";
-import type { EngineSettings } from "./ports/config.ts";
+import type { EngineSettings, ListenerSettings } from "./ports/config.ts";
+import type { ListenSettings } from "./ports/listen.ts";
 import type { Log } from "./ports/log.ts";
 import type { MemoryBudget } from "./ports/memory.ts";
 import type { TelemetryListener } from "./ports/telemetry.ts";
@@ -75,7 +76,36 @@ export interface WorkerPortOptions {
 export function openWorkerPort(options: WorkerPortOptions): Listener {
   const { settings, pages } = options;
   const listen = listenerOf(options, certificateOf(options));
-  return open(options, listen, { hostname: settings.host, port: settings.port }, pages.answer);
+  const address = { hostname: settings.host, port: settings.port };
+  return open(options, listen, address, { answerPage: pages.answer });
+}
+
+/**
+ * Opens a listener besides the default one, with an address, tokens and rules of its own. It serves
+ * no pages.
+ *
+ * @throws {EngineError} `address_in_use`, `address_not_available`, `config_invalid`.
+ */
+export function openListener(
+  options: WorkerPortOptions,
+  listener: ListenerSettings,
+  access: ListenerAccess | undefined,
+): Listener {
+  const { auth_token: _token, tls: _tls, ...shared } = options.settings;
+  const { name, host, port, tokens, auth_token, tls, insecure, allowed_origins } = listener;
+  const settings: EngineSettings = {
+    ...shared,
+    host,
+    port,
+    insecure,
+    allowed_origins,
+    ...auth_token === undefined ? {} : { auth_token },
+    ...tls === undefined ? {} : { tls },
+  };
+  const own = { ...options, settings };
+  const listen = listenerOf(own, certificateOf(own, `listener ${name}`));
+  const rules = { name: `listener ${name}`, access, tokensRequired: tokens };
+  return open(own, listen, { hostname: host, port }, rules);
 }
 
 /** Opens the second port, for workers that the engine starts: on loopback, without TLS. */
@@ -92,11 +122,22 @@ function listenerOf(
   return certificate ? listenServeTls(certificate) : listenServe;
 }
 
+/** What differs between the ports of an engine. */
+interface PortRules {
+  readonly answerPage?: AnswerPage;
+  /** How messages name its settings. Default: `engine`. */
+  readonly name?: string;
+  /** Default: connections may do what their token allows. */
+  readonly access?: ListenerAccess | undefined;
+  /** Asks for a created token. Default: no. */
+  readonly tokensRequired?: boolean;
+}
+
 function open(
   options: WorkerPortOptions,
   listen: Listen,
   address: Pick<Listener, "hostname" | "port">,
-  answerPage?: AnswerPage,
+  { answerPage, name, access, tokensRequired }: PortRules = {},
 ): Listener {
   const { settings, clock, log, router, telemetry, channels } = options;
   const { sockets = CONNECTIONS_MAX } = options;
@@ -104,10 +145,15 @@ function open(
     return options.key()?.matches(headers.get(CONTROL_HEADER)) ?? false;
   };
   const { tokens } = options;
-  const accept = ({ address, headers }: Upgrade, token: TokenRecord | undefined): Accept => {
+  const accept = (upgrade: Upgrade, token: TokenRecord | undefined): Accept => {
+    const { address, headers } = upgrade;
     const launch_id = headers.get(LAUNCH_ID_HEADER);
     const peer = { address, launch_id, builtin: null, operator: isOperator(headers) };
-    return (connection) => router.open(connection, { ...peer, ...ofToken(token) });
+    const info = token ? { ...peer, token: token.id } : peer;
+    const rules = rulesOf(token);
+    if (access) return (connection) => access.accept(connection, upgrade, info, rules);
+    const limited = rules ? { ...info, access: new Access({ token: rules }) } : info;
+    return (connection) => router.open(connection, limited);
   };
   const acceptTelemetry = ({ address }: Upgrade, token: TokenRecord | undefined): Accept => {
     return (connection) => {
@@ -117,8 +163,10 @@ function open(
     };
   };
   const gate = makeGate({
+    ...name === undefined ? {} : { name },
     authToken: settings.auth_token,
     created: tokens,
+    required: tokensRequired,
     allowedOrigins: settings.allowed_origins,
     maxConnections: connectionsOf(sockets),
     isOperator: ({ headers }) => isOperator(headers),
@@ -135,28 +183,38 @@ function open(
     silenceMs: settings.silence_ms,
     memory: options.memory,
     maxSockets: sockets,
+    ...name === undefined ? {} : { settings: settingsOf(name) },
     onAcceptError: (reason) => log.warn("the worker port cannot accept a connection", { reason }),
     onCut: (address, reason) => log.warn("connection cut", { address, reason }),
     ...answerPage && { answerPage },
   }, gate);
 }
 
-/** What a connection may do that came with a created token. */
-function ofToken(token: TokenRecord | undefined): Pick<PeerInfo, "token" | "access"> {
-  if (!token) return {};
-  const { id, name, allow } = token;
-  if (allow === null) return { token: id };
-  return { token: id, access: new Access({ token: { name, allow: allow.map(Pattern.glob) } }) };
+/** How errors name the address of a listener. */
+function settingsOf(name: string): ListenSettings {
+  return {
+    port: `port of ${name} in config.yaml`,
+    address: `host and port of ${name} in config.yaml`,
+  };
+}
+
+/** What a created token limits its connections to; `undefined`: nothing. */
+function rulesOf(token: TokenRecord | undefined): TokenRules | undefined {
+  if (!token || token.allow === null) return undefined;
+  return { name: token.name, allow: token.allow.map(Pattern.glob) };
 }
 
 /** Reads the certificate; warns when it is not valid, or not for long. */
-function certificateOf({ settings, clock, log }: WorkerPortOptions): Certificate | undefined {
+function certificateOf(
+  { settings, clock, log }: WorkerPortOptions,
+  name = "engine",
+): Certificate | undefined {
   const { tls } = settings;
   if (!tls) return undefined;
   const read = readCertificate(tls);
   if (!("cert" in read)) {
     const problems = read.map(({ file, expected, found }) => {
-      return `engine.tls.${file}: expected ${expected}, received ${found}`;
+      return `${name}.tls.${file}: expected ${expected}, received ${found}`;
     });
     throw new EngineError("config_invalid", problems.join("; "), { details: { problems } });
   }

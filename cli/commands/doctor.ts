@@ -25,6 +25,7 @@ import {
   unknown,
   unreachable,
 } from "./doctor_checks.ts";
+import { checkListeners } from "./doctor_listeners.ts";
 import { checkSuspects, readSuspects } from "./worker/suspects.ts";
 
 const EXAMPLES = `
@@ -100,6 +101,7 @@ async function askEngine(
         checkControlKey(info, await machine.hasKey(url)),
         ...checks,
         checkSuspects(await readSuspects(engine)),
+        ...await checkListeners(info, engine),
         ...[checkDescriptors(info)].filter((check) => check !== undefined),
       ],
     };

@@ -24,6 +24,7 @@ function setup(options: { config_path?: string | null; fails?: Error } = {}) {
         { name: "workers", url: "ws://127.0.0.1:49134" },
         { name: "http", url: "http://127.0.0.1:3111" },
       ],
+      listeners: [],
       started_at_ms: 0,
       platform: "linux",
       descriptors: { limit: 20_000, open: 40 },

@@ -79,6 +79,14 @@ export class Tokens implements Disposable {
     return { state: "refused", message: endText(token, state) };
   }
 
+  /** Why a token that was valid is not any more; `undefined`: it still is. */
+  endOf(id: string): string | undefined {
+    const token = this.#records.get(id);
+    const state = token && tokenState(token, this.#options.clock.wall());
+    if (token && state === "valid") return undefined;
+    return token ? endText(token, state!) : "The token was removed";
+  }
+
   /**
    * Looks at the file every {@linkcode TOKENS_POLL_MS} from now on; calls `ended` for each token
    * that ends, with a sentence. Connections of {@linkcode hold} are closed.
@@ -111,10 +119,8 @@ export class Tokens implements Disposable {
     const valid = this.#validIds();
     for (const id of this.#valid) {
       if (valid.has(id)) continue;
-      const token = this.#records.get(id);
-      const state = token && tokenState(token, this.#options.clock.wall());
-      const message = token ? endText(token, state!) : "The token was removed";
-      this.#options.log.info("a token has ended", { token: token?.name ?? id, reason: message });
+      const message = this.endOf(id)!;
+      this.#options.log.info("a token has ended", { token: id, reason: message });
       ended(id, message);
       for (const connection of this.#held.get(id) ?? []) connection.close(1008, message);
     }

@@ -27,6 +27,7 @@ import { MESSAGE_BYTES_MAX } from "../ports/connection.ts";
 import { REPLICAS_MAX } from "../ports/supervision.ts";
 import { type CertificateFiles, readCertificate } from "../transport/certificate.ts";
 import { checkSize } from "./file.ts";
+import { listenersOf } from "./listeners.ts";
 import { closest, Fields, issueTexts, isWorkerName, NAME_RULE, received } from "./fields.ts";
 import { configValues } from "./values.ts";
 import { invalidFile, problemText, readYaml, type YamlText } from "./yaml.ts";
@@ -62,6 +63,7 @@ const ENGINE_KEYS = [
   "memory_mb",
   "heartbeat_ms",
   "silence_ms",
+  "listeners",
 ] as const;
 const TLS_KEYS = ["cert", "key"] as const;
 /** Keys of workers that are directories, beside name and path. */
@@ -236,6 +238,7 @@ function engineOf(fields: Fields, directory: string): EngineSettings {
     max_inflight_bytes_per_worker: bytes ?? Math.max(INFLIGHT_BYTES_MAX, max_message_bytes),
     ...memoryOf(fields, max_message_bytes),
     ...heartbeatOf(fields),
+    listeners: listenersOf(fields, (of) => tlsOf(of, directory)),
   };
   if (!isLoopback(settings.host) && token === undefined && !settings.insecure) {
     fields.problem("host", "a loopback address, or auth_token, or insecure: true");

@@ -107,6 +107,7 @@ workers:
       memory_mb: 64,
       heartbeat_ms: 500,
       silence_ms: 1000,
+      listeners: [],
     },
     log: { level: "debug", format: "json" },
     workers: [
@@ -146,6 +147,7 @@ Deno.test("parseConfig() fills in what is left out, also for sections without a 
     memory_mb: Math.max(defaultMemoryMb(), 128),
     heartbeat_ms: 20_000,
     silence_ms: 60_000,
+    listeners: [],
   });
   assert.deepEqual(config.log, { level: "info", format: "auto" });
   assert.deepEqual(config.workers, []);
@@ -189,7 +191,7 @@ workers:
     "engine.prot: expected one of the keys host, port, auth_token, insecure, allowed_origins, " +
     "transport, tls, max_message_bytes, invocation_timeout_ms, validate_payloads, shared_functions, " +
     "max_inflight_calls_per_worker, " +
-    "max_inflight_bytes_per_worker, memory_mb, heartbeat_ms, silence_ms, received an unknown key; did you mean port? (line 2)",
+    "max_inflight_bytes_per_worker, memory_mb, heartbeat_ms, silence_ms, listeners, received an unknown key; did you mean port? (line 2)",
     "engine.port: expected 0 to 65535, received 70000 (line 3)",
     'workers[0].config.port: expected 1 to 65535, received "abc" (line 7)',
     'workers[1].path: expected a directory, received "./gone", which does not exist (line 9)',

@@ -116,6 +116,19 @@ export class Fields {
     });
   }
 
+  /** A list of any values; `check` says what is expected of one that does not fit. */
+  list(key: string, check: (item: Json, at: number) => string | undefined): Json[] | undefined {
+    const value = this.#get(key);
+    if (value === undefined) return undefined;
+    if (!Array.isArray(value)) return this.problem(key, "a list");
+    return value.filter((item, at) => {
+      const expected = check(item, at);
+      const path = pathOf(pathOf(this.#path, key), at);
+      if (expected !== undefined) this.#problem(path, expected, received(item));
+      return expected === undefined;
+    });
+  }
+
   /** Environment variables; numbers and flags count as the text they were written with. */
   environment(key: string): Record<string, string> {
     const value = this.#get(key);

@@ -30,6 +30,7 @@ export const FIXED_SETTINGS = [
   "memory_mb",
   "heartbeat_ms",
   "silence_ms",
+  "listeners",
 ] as const;
 
 /** Values for keys that a file does not set. */

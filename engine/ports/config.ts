@@ -57,6 +57,43 @@ export interface EngineSettings {
   readonly heartbeat_ms: number;
   /** A connection on which nothing arrives for this long is closed. */
   readonly silence_ms: number;
+  /** Worker listeners besides this one; their names are unique. */
+  readonly listeners: readonly ListenerSettings[];
+}
+
+/** One worker listener besides the default one; spelled as in the file. */
+export interface ListenerSettings {
+  /** For logs and lists. */
+  readonly name: string;
+  readonly host: string;
+  /** 0 for any free port. */
+  readonly port: number;
+  /** The token that clients have to present; a created token counts as well. */
+  readonly auth_token?: string;
+  /** Asks for a created token also where there is no `auth_token`. */
+  readonly tokens: boolean;
+  /** Allows an address that is not loopback without a token. */
+  readonly insecure: boolean;
+  readonly allowed_origins: readonly string[];
+  /** As that of the section `engine`. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+  /** Called instead of each allowed function outside `engine::*`. */
+  readonly middleware_function_id?: string;
+  /** Access rules; without them everything is allowed. */
+  readonly rbac?: RbacSettings;
+}
+
+/** The access rules of a listener; PROTOCOL 8. */
+export interface RbacSettings {
+  /** Decides about each connection. */
+  readonly auth_function_id?: string;
+  /** How long it, and a hook, may take. */
+  readonly auth_timeout_ms: number;
+  /** Rules as they are written, checked. */
+  readonly expose_functions: readonly Json[];
+  readonly on_function_registration_function_id?: string;
+  readonly on_trigger_registration_function_id?: string;
+  readonly on_trigger_type_registration_function_id?: string;
 }
 
 /** The section `log`. */

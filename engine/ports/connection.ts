@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { ListenSettings } from "./listen.ts";
 import type { MemoryBudget } from "./memory.ts";
 
 /** Default limit of one message on a worker connection. */
@@ -195,6 +196,8 @@ export interface ListenOptions {
   readonly onCut?: (address: string, reason: string) => void;
   /** Called when the system refuses a socket, such as without a descriptor; at most every 10 s. */
   readonly onAcceptError?: (reason: string) => void;
+  /** How errors name the settings of its address. Default: those of the section `engine`. */
+  readonly settings?: ListenSettings;
   /** Pages of the port. Default: none. */
   readonly answerPage?: AnswerPage;
 }

@@ -186,6 +186,8 @@ export interface EngineInfo {
   readonly data_directory: string;
   /** Lines such as `worker listener  ws://127.0.0.1:49134`. */
   readonly endpoints: readonly Endpoint[];
+  /** Worker listeners besides the default one. */
+  readonly listeners: readonly ListenerInfo[];
   /** Milliseconds since 1970. */
   readonly started_at_ms: number;
   /** Operating system, as in `Deno.build.os`: `linux`, `darwin`, `windows` … */
@@ -207,6 +209,24 @@ export interface ControlKeyInfo {
   readonly path: string;
   /** Why the file is missing, so that no command may change workers; `null` if it exists. */
   readonly problem: string | null;
+}
+
+/** A worker listener besides the default one, and what it asks for. */
+export interface ListenerInfo {
+  /** As in config.yaml. */
+  readonly name: string;
+  /** Such as `wss://10.0.0.1:49200`. */
+  readonly url: string;
+  /** Clients have to present a token. */
+  readonly asks_for_token: boolean;
+  /** It has a block `rbac`: what is not exposed or granted cannot be called. */
+  readonly has_rules: boolean;
+  /** The functions that decide about access: to authorise, middleware, hooks. */
+  readonly functions: readonly string[];
+  /** Decides about each connection; `null`: no function does. */
+  readonly auth_function_id: string | null;
+  /** Called in place of others; `null`: there is none. */
+  readonly middleware_function_id: string | null;
 }
 
 /** An address that the engine serves. */

@@ -382,11 +382,11 @@ class RawListener implements Listener {
   }
 }
 
-function listenTcp({ hostname, port }: ListenOptions): Deno.TcpListener {
+function listenTcp({ hostname, port, settings = PORT_SETTINGS }: ListenOptions): Deno.TcpListener {
   try {
     return Deno.listen({ hostname, port });
   } catch (cause) {
-    throw listenError(cause, { host: hostname, port }, PORT_SETTINGS);
+    throw listenError(cause, { host: hostname, port }, settings);
   }
 }
 

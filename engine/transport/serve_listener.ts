@@ -466,7 +466,7 @@ type Handler = (request: Request, address: string) => Response | Promise<Respons
 type Served = ListenOptions & Partial<Certificate> & { readonly signal: AbortSignal };
 
 function serve(options: Served, answer: Handler): Deno.HttpServer<Deno.NetAddr> {
-  const { hostname, port, signal, cert, key } = options;
+  const { hostname, port, signal, cert, key, settings = PORT_SETTINGS } = options;
   const certificate = cert === undefined || key === undefined ? {} : { cert, key };
   const onError = (): Response => toResponse(BROKEN);
   try {
@@ -475,7 +475,7 @@ function serve(options: Served, answer: Handler): Deno.HttpServer<Deno.NetAddr> 
       (request, { remoteAddr }) => answer(request, remoteAddr.hostname),
     );
   } catch (cause) {
-    throw listenError(cause, { host: hostname, port }, PORT_SETTINGS);
+    throw listenError(cause, { host: hostname, port }, settings);
   }
 }
 

@@ -27,6 +27,7 @@ import { registerSettings, runExec } from "./supervision.ts";
 const STATUS = workerStatus();
 
 const INFO: EngineInfo = {
+  listeners: [],
   version: "0.1.0",
   pid: 1,
   config_path: null,

@@ -83,6 +83,8 @@ export interface AccessOptions {
   /** Of its token; `undefined`: it may do everything. */
   readonly token?: TokenRules | undefined;
   readonly ports?: AccessPorts | undefined;
+  /** Functions that decide about access, which it may not register. */
+  readonly reserved?: ReadonlySet<string> | undefined;
 }
 
 /** A function that a connection asks for. */
@@ -117,16 +119,18 @@ export class Access {
   readonly #grant: AccessGrant;
   readonly #token: TokenRules | undefined;
   readonly #ports: AccessPorts | undefined;
+  readonly #reserved: ReadonlySet<string>;
   /** What it registered under names of its own. */
   readonly functions: Renames = new Renames();
   readonly triggers: Renames = new Renames();
   readonly types: Renames = new Renames();
 
-  constructor({ rules, token, ports }: AccessOptions) {
+  constructor({ rules, token, ports, reserved = new Set() }: AccessOptions) {
     this.#listener = rules?.listener;
     this.#grant = rules?.grant ?? DEFAULT_GRANT;
     this.#token = token;
     this.#ports = ports;
+    this.#reserved = reserved;
   }
 
   /** Called instead of allowed functions outside `engine::*`. */
@@ -190,6 +194,10 @@ export class Access {
 
   /** Why a function may not be registered under its final id; `undefined`: it may. */
   functionProblem(id: string, namespace: string): string | undefined {
+    // A guest that offered one of them would decide about others.
+    if (namespace === DEFAULT_NAMESPACE && this.#reserved.has(id)) {
+      return `${id} is refused: it decides about access`;
+    }
     return this.registrationProblem(id) ?? this.#tokenProblem(id, namespace);
   }
 
