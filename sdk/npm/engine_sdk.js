@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:456f044a5d4bcee3c04cc7fcaef41069b161374712856f4d2f2638814960cc00
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:c11f7078c87647f553a102b5764be08e93899cdf451c87e4c3afb010ece2f7d2
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -2082,51 +2082,51 @@ var require_extension = __commonJS({
       let paramName;
       let start = -1;
       let code = -1;
-      let end = -1;
+      let end2 = -1;
       let i = 0;
       for (; i < header.length; i++) {
         code = header.charCodeAt(i);
         if (extensionName === void 0) {
-          if (end === -1 && tokenChars[code] === 1) {
+          if (end2 === -1 && tokenChars[code] === 1) {
             if (start === -1) start = i;
           } else if (i !== 0 && (code === 32 || code === 9)) {
-            if (end === -1 && start !== -1) end = i;
+            if (end2 === -1 && start !== -1) end2 = i;
           } else if (code === 59 || code === 44) {
             if (start === -1) {
               throw new SyntaxError(`Unexpected character at index ${i}`);
             }
-            if (end === -1) end = i;
-            const name = header.slice(start, end);
+            if (end2 === -1) end2 = i;
+            const name = header.slice(start, end2);
             if (code === 44) {
               push(offers, name, params);
               params = /* @__PURE__ */ Object.create(null);
             } else {
               extensionName = name;
             }
-            start = end = -1;
+            start = end2 = -1;
           } else {
             throw new SyntaxError(`Unexpected character at index ${i}`);
           }
         } else if (paramName === void 0) {
-          if (end === -1 && tokenChars[code] === 1) {
+          if (end2 === -1 && tokenChars[code] === 1) {
             if (start === -1) start = i;
           } else if (code === 32 || code === 9) {
-            if (end === -1 && start !== -1) end = i;
+            if (end2 === -1 && start !== -1) end2 = i;
           } else if (code === 59 || code === 44) {
             if (start === -1) {
               throw new SyntaxError(`Unexpected character at index ${i}`);
             }
-            if (end === -1) end = i;
-            push(params, header.slice(start, end), true);
+            if (end2 === -1) end2 = i;
+            push(params, header.slice(start, end2), true);
             if (code === 44) {
               push(offers, extensionName, params);
               params = /* @__PURE__ */ Object.create(null);
               extensionName = void 0;
             }
-            start = end = -1;
-          } else if (code === 61 && start !== -1 && end === -1) {
+            start = end2 = -1;
+          } else if (code === 61 && start !== -1 && end2 === -1) {
             paramName = header.slice(start, i);
-            start = end = -1;
+            start = end2 = -1;
           } else {
             throw new SyntaxError(`Unexpected character at index ${i}`);
           }
@@ -2143,7 +2143,7 @@ var require_extension = __commonJS({
               if (start === -1) start = i;
             } else if (code === 34 && start !== -1) {
               inQuotes = false;
-              end = i;
+              end2 = i;
             } else if (code === 92) {
               isEscaping = true;
             } else {
@@ -2151,16 +2151,16 @@ var require_extension = __commonJS({
             }
           } else if (code === 34 && header.charCodeAt(i - 1) === 61) {
             inQuotes = true;
-          } else if (end === -1 && tokenChars[code] === 1) {
+          } else if (end2 === -1 && tokenChars[code] === 1) {
             if (start === -1) start = i;
           } else if (start !== -1 && (code === 32 || code === 9)) {
-            if (end === -1) end = i;
+            if (end2 === -1) end2 = i;
           } else if (code === 59 || code === 44) {
             if (start === -1) {
               throw new SyntaxError(`Unexpected character at index ${i}`);
             }
-            if (end === -1) end = i;
-            let value = header.slice(start, end);
+            if (end2 === -1) end2 = i;
+            let value = header.slice(start, end2);
             if (mustUnescape) {
               value = value.replace(/\\/g, "");
               mustUnescape = false;
@@ -2172,7 +2172,7 @@ var require_extension = __commonJS({
               extensionName = void 0;
             }
             paramName = void 0;
-            start = end = -1;
+            start = end2 = -1;
           } else {
             throw new SyntaxError(`Unexpected character at index ${i}`);
           }
@@ -2181,8 +2181,8 @@ var require_extension = __commonJS({
       if (start === -1 || inQuotes || code === 32 || code === 9) {
         throw new SyntaxError("Unexpected end of input");
       }
-      if (end === -1) end = i;
-      const token = header.slice(start, end);
+      if (end2 === -1) end2 = i;
+      const token = header.slice(start, end2);
       if (extensionName === void 0) {
         push(offers, token, params);
       } else {
@@ -3264,30 +3264,30 @@ var require_subprotocol = __commonJS({
     function parse(header) {
       const protocols = /* @__PURE__ */ new Set();
       let start = -1;
-      let end = -1;
+      let end2 = -1;
       let i = 0;
       for (i; i < header.length; i++) {
         const code = header.charCodeAt(i);
-        if (end === -1 && tokenChars[code] === 1) {
+        if (end2 === -1 && tokenChars[code] === 1) {
           if (start === -1) start = i;
         } else if (i !== 0 && (code === 32 || code === 9)) {
-          if (end === -1 && start !== -1) end = i;
+          if (end2 === -1 && start !== -1) end2 = i;
         } else if (code === 44) {
           if (start === -1) {
             throw new SyntaxError(`Unexpected character at index ${i}`);
           }
-          if (end === -1) end = i;
-          const protocol2 = header.slice(start, end);
+          if (end2 === -1) end2 = i;
+          const protocol2 = header.slice(start, end2);
           if (protocols.has(protocol2)) {
             throw new SyntaxError(`The "${protocol2}" subprotocol is duplicated`);
           }
           protocols.add(protocol2);
-          start = end = -1;
+          start = end2 = -1;
         } else {
           throw new SyntaxError(`Unexpected character at index ${i}`);
         }
       }
-      if (start === -1 || end !== -1) {
+      if (start === -1 || end2 !== -1) {
         throw new SyntaxError("Unexpected end of input");
       }
       const protocol = header.slice(start, i);
@@ -4947,11 +4947,11 @@ var Channels = class {
     this.#setup = {
       url,
       open,
-      opened: (end) => {
-        this.#open.add(end);
-        if (this.#ended) queueMicrotask(() => end.end(this.#ended));
+      opened: (end2) => {
+        this.#open.add(end2);
+        if (this.#ended) queueMicrotask(() => end2.end(this.#ended));
       },
-      closed: (end) => void this.#open.delete(end)
+      closed: (end2) => void this.#open.delete(end2)
     };
   }
   /** The ends of a channel that the engine has created. */
@@ -4972,9 +4972,9 @@ var Channels = class {
   /** Ends all connections; ends that connect later fail, too. */
   close() {
     this.#ended ??= new EngineError("SHUTDOWN", "engine client is shutting down");
-    for (const end of [
+    for (const end2 of [
       ...this.#open
-    ]) end.end(this.#ended);
+    ]) end2.end(this.#ended);
   }
   #revive(value, levels) {
     if (typeof value !== "object" || value === null || levels === 0) return value;
@@ -5116,7 +5116,7 @@ var openBrowserSocket = (url, events) => {
   const socket = new WebSocket(url);
   socket.binaryType = "arraybuffer";
   let isOver = false;
-  const end = (code, reason) => {
+  const end2 = (code, reason) => {
     if (isOver) return;
     isOver = true;
     clearTimeout(timer);
@@ -5124,7 +5124,7 @@ var openBrowserSocket = (url, events) => {
   };
   const timer = setTimeout(() => {
     socket.close();
-    end(1006, `no answer within ${OPEN_TIMEOUT_MS} ms`);
+    end2(1006, `no answer within ${OPEN_TIMEOUT_MS} ms`);
   }, OPEN_TIMEOUT_MS);
   socket.onopen = () => {
     clearTimeout(timer);
@@ -5134,7 +5134,7 @@ var openBrowserSocket = (url, events) => {
     if (isOver) return;
     events.message(typeof data === "string" ? data : new Uint8Array(data));
   };
-  socket.onclose = ({ code, reason }) => end(code || 1006, reason || "no connection");
+  socket.onclose = ({ code, reason }) => end2(code || 1006, reason || "no connection");
   const drained = async () => {
     while (!isOver && socket.bufferedAmount > UNSENT_BYTES_MAX) {
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
@@ -5153,7 +5153,7 @@ var openBrowserSocket = (url, events) => {
     finish: (code, reason) => socket.close(code, shortReason(reason)),
     terminate() {
       socket.close();
-      end(1006, "ended");
+      end2(1006, "ended");
     }
   };
 };
@@ -5408,9 +5408,9 @@ var PendingCalls = class {
     const now = this.#clock.now();
     let next = Infinity;
     for (const call of this.#calls.values()) {
-      const end = this.#endOf(call);
-      if (end <= now) this.#expire(call);
-      else next = Math.min(next, end);
+      const end2 = this.#endOf(call);
+      if (end2 <= now) this.#expire(call);
+      else next = Math.min(next, end2);
     }
     if (next < Infinity) this.#sweepBy(next);
   }
@@ -5993,6 +5993,7 @@ var UNSENT_BYTES_MAX2 = 64 * 1024 * 1024;
 var UNSENT_BYTES_END = 3 * UNSENT_BYTES_MAX2;
 var CHECK_CHARS = 1024 * 1024;
 var FULL_CHECK_MS = 100;
+var STALLED_MS = 3e4;
 var ReconnectingConnection = class {
   #setup;
   #events;
@@ -6032,7 +6033,7 @@ var ReconnectingConnection = class {
   stop(state) {
     if (!this.isFinal) this.#moveTo(state);
     this.#stopTimer();
-    if (this.#attempt) this.#attempt.isOpen = false;
+    if (this.#attempt) end(this.#attempt);
     for (const attempt2 of [
       ...this.#unclosed
     ]) attempt2.transport?.close(1e3, "");
@@ -6046,6 +6047,10 @@ var ReconnectingConnection = class {
       isOpen: false,
       isFull: false,
       uncheckedChars: 0,
+      late: [],
+      isWatched: false,
+      unsentBytes: 0,
+      stuckSince: 0,
       isOver: false,
       transport: void 0,
       get queuedBytes() {
@@ -6056,6 +6061,12 @@ var ReconnectingConnection = class {
         attempt2.transport?.send(message);
         attempt2.uncheckedChars += message.length;
         if (attempt2.isFull || attempt2.uncheckedChars >= CHECK_CHARS) this.#checkUnsent(attempt2);
+      },
+      sendLate: (message) => {
+        if (attempt2.isOpen && (attempt2.isFull || attempt2.late.length > 0)) {
+          attempt2.late.push(message);
+        } else if (attempt2.isOpen) message.send();
+        else message.fail();
       }
     };
     this.#dialing.push(attempt2);
@@ -6102,16 +6113,26 @@ var ReconnectingConnection = class {
   #checkUnsent(attempt2) {
     attempt2.uncheckedChars = 0;
     const bytes = attempt2.queuedBytes ?? 0;
-    const wasFull = attempt2.isFull;
     attempt2.isFull = bytes > UNSENT_BYTES_MAX2;
     if (bytes > UNSENT_BYTES_END) attempt2.transport?.close(1008, "the engine does not read");
-    if (attempt2.isFull && !wasFull) this.#watchFull(attempt2);
+    if (!attempt2.isFull || attempt2.isWatched) return;
+    attempt2.isWatched = true;
+    attempt2.unsentBytes = bytes;
+    attempt2.stuckSince = this.#setup.clock.now();
+    this.#watchFull(attempt2);
   }
   #watchFull(attempt2) {
     this.#setup.clock.after(FULL_CHECK_MS, () => {
-      if (!attempt2.isOpen || !attempt2.isFull) return;
-      attempt2.isFull = (attempt2.queuedBytes ?? 0) > UNSENT_BYTES_MAX2;
-      if (attempt2.isFull) this.#watchFull(attempt2);
+      if (!attempt2.isOpen) return;
+      const bytes = attempt2.queuedBytes ?? 0;
+      const now = this.#setup.clock.now();
+      if (bytes < attempt2.unsentBytes) attempt2.stuckSince = now;
+      attempt2.unsentBytes = bytes;
+      attempt2.isFull = bytes > UNSENT_BYTES_MAX2;
+      if (now - attempt2.stuckSince >= STALLED_MS) failLate(attempt2);
+      while (!attempt2.isFull && attempt2.late.length > 0) attempt2.late.shift().send();
+      attempt2.isWatched = attempt2.isFull;
+      if (attempt2.isWatched) this.#watchFull(attempt2);
     });
   }
   #text(message, attempt2) {
@@ -6123,7 +6144,7 @@ var ReconnectingConnection = class {
     if (attempt2.isOver) return;
     attempt2.isOver = true;
     const wasOpen = attempt2.isOpen;
-    attempt2.isOpen = false;
+    end(attempt2);
     this.#dialing = this.#dialing.filter((other) => other !== attempt2);
     if (attempt2 === this.#attempt) this.#attempt = void 0;
     if (wasOpen) this.#events.lost(reason);
@@ -6167,6 +6188,13 @@ var ReconnectingConnection = class {
     this.#events.state(state);
   }
 };
+function end(attempt2) {
+  attempt2.isOpen = false;
+  failLate(attempt2);
+}
+function failLate(attempt2) {
+  for (const message of attempt2.late.splice(0)) message.fail();
+}
 function abandon(attempt2) {
   attempt2.isOver = true;
   attempt2.transport?.close(1e3, "");
@@ -6391,10 +6419,10 @@ var Batch = class {
 };
 function splitBatch(frame, take) {
   let start = 0;
-  let end = frame.indexOf("\n");
-  for (; end !== -1; end = frame.indexOf("\n", start)) {
-    if (end > start) take(frame.slice(start, end));
-    start = end + 1;
+  let end2 = frame.indexOf("\n");
+  for (; end2 !== -1; end2 = frame.indexOf("\n", start)) {
+    if (end2 > start) take(frame.slice(start, end2));
+    start = end2 + 1;
   }
   if (start < frame.length) take(start === 0 ? frame : frame.slice(start));
 }
@@ -6418,7 +6446,7 @@ var browserDial = (url, events, { headers = {} }) => {
   socket.binaryType = "arraybuffer";
   let isOver = false;
   let problem = "no connection";
-  const end = (code, reason) => {
+  const end2 = (code, reason) => {
     if (isOver) return;
     isOver = true;
     clearTimeout(timer);
@@ -6426,7 +6454,7 @@ var browserDial = (url, events, { headers = {} }) => {
   };
   const timer = setTimeout(() => {
     socket.close();
-    end(1006, `no answer within ${OPEN_TIMEOUT_MS} ms`);
+    end2(1006, `no answer within ${OPEN_TIMEOUT_MS} ms`);
   }, OPEN_TIMEOUT_MS);
   socket.onopen = () => {
     clearTimeout(timer);
@@ -6439,7 +6467,7 @@ var browserDial = (url, events, { headers = {} }) => {
     else events.binary(new Uint8Array(data));
   };
   socket.onerror = (event) => problem = event.message || problem;
-  socket.onclose = ({ code, reason }) => end(code || 1006, reason || problem);
+  socket.onclose = ({ code, reason }) => end2(code || 1006, reason || problem);
   return {
     send(message) {
       if (!isOver && socket.readyState === WebSocket.OPEN) {
@@ -6521,7 +6549,8 @@ var Handlers = class {
         baggage
       }, () => handler(message.data ?? null, message.metadata, call));
       if (isThenable(result)) result = await result;
-      this.#answer(call, result);
+      const late = this.#answer(call, result);
+      if (late) await late;
     } catch (thrown) {
       failure = describeThrown(thrown);
       this.#fail(call, failure, thrown);
@@ -6547,16 +6576,34 @@ var Handlers = class {
   }
   #answer(call, result) {
     if (call.isAborted || call.invocation_id === void 0) return;
+    if (call.connection.isFull) return this.#answerLate(call, result);
     const what = `The result of ${call.function_id}`;
     const frame = writeResult(call.message, toJson(what, result));
     checkSize(what, frame);
-    if (call.connection.isFull) {
-      const message = `${what} is dropped: the engine does not read`;
-      throw new EngineError("overloaded", message, {
-        retryable: false
-      });
-    }
     call.connection.send(frame);
+  }
+  /** Waits until the engine has read what was sent before. */
+  #answerLate(call, result) {
+    return new Promise((resolve, reject) => {
+      const fail = () => {
+        const message = `The result of ${call.function_id} is dropped: the engine does not read`;
+        reject(new EngineError("overloaded", message, {
+          retryable: false
+        }));
+      };
+      const send = () => {
+        try {
+          resolve(this.#answer(call, result));
+        } catch (thrown) {
+          reject(thrown);
+        }
+      };
+      if (call.connection.sendLate) call.connection.sendLate({
+        send,
+        fail
+      });
+      else fail();
+    });
   }
   #fail(call, error, thrown) {
     if (call.isAborted) return;

@@ -30,7 +30,7 @@ const RECONNECT_JITTER = 0.3;
 /** Dials in progress at once: the oldest, and one that is begun anew after each delay. */
 const DIALS_MAX = 2;
 
-/** Unsent bytes above which a connection is full: no calls and results are added. */
+/** Unsent bytes above which a connection is full: calls are refused, and results wait. */
 const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
 /** Unsent bytes above which a connection is closed: the engine sends, but does not read. */
 const UNSENT_BYTES_END = 3 * UNSENT_BYTES_MAX;
@@ -40,14 +40,26 @@ const UNSENT_BYTES_END = 3 * UNSENT_BYTES_MAX;
 const CHECK_CHARS = 1024 * 1024;
 /** Interval at which a full connection is looked at. */
 const FULL_CHECK_MS = 100;
+/** An engine that reads nothing for so long, while a connection is full, does not read. */
+export const STALLED_MS = 30_000;
+
+/** What waits until a connection is no longer full. */
+export interface LateMessage {
+  /** Sends it; must not throw. */
+  send(): void;
+  /** The engine does not read, or the connection was lost. */
+  fail(): void;
+}
 
 /** A connection that has opened. When it is closed, messages sent on it are dropped. */
 export interface Connection {
   readonly isOpen: boolean;
   /** Bytes that were sent but have not left this process; `undefined` if unknown. */
   readonly queuedBytes?: number | undefined;
-  /** Whether so many bytes are unsent that calls and results are refused. */
+  /** Whether so many bytes are unsent that calls are refused and results wait. */
   readonly isFull?: boolean;
+  /** Sends a message when the connection is no longer full, in the order of these calls. */
+  sendLate?(message: LateMessage): void;
   /** Sends a message: a string as a text frame, bytes as a binary one. */
   send(message: string | Uint8Array): void;
 }
@@ -86,6 +98,11 @@ interface Attempt extends Connection {
   isFull: boolean;
   /** Characters that were sent since the unsent bytes were looked at. */
   uncheckedChars: number;
+  /** What waits for room. While it is watched: unsent bytes, and since when they do not shrink. */
+  late: LateMessage[];
+  isWatched: boolean;
+  unsentBytes: number;
+  stuckSince: number;
   transport: Transport | undefined;
   /** It failed, was lost, or another one is used instead; its events are ignored. */
   isOver: boolean;
@@ -137,7 +154,7 @@ export class ReconnectingConnection {
   stop(state: "failed" | "disconnected"): Promise<void> {
     if (!this.isFinal) this.#moveTo(state);
     this.#stopTimer();
-    if (this.#attempt) this.#attempt.isOpen = false;
+    if (this.#attempt) end(this.#attempt);
     for (const attempt of [...this.#unclosed]) attempt.transport?.close(1000, "");
     this.#resolveIfEnded();
     return this.#ended;
@@ -150,6 +167,10 @@ export class ReconnectingConnection {
       isOpen: false,
       isFull: false,
       uncheckedChars: 0,
+      late: [],
+      isWatched: false,
+      unsentBytes: 0,
+      stuckSince: 0,
       isOver: false,
       transport: undefined,
       get queuedBytes(): number | undefined {
@@ -160,6 +181,12 @@ export class ReconnectingConnection {
         attempt.transport?.send(message);
         attempt.uncheckedChars += message.length;
         if (attempt.isFull || attempt.uncheckedChars >= CHECK_CHARS) this.#checkUnsent(attempt);
+      },
+      sendLate: (message) => {
+        if (attempt.isOpen && (attempt.isFull || attempt.late.length > 0)) {
+          attempt.late.push(message);
+        } else if (attempt.isOpen) message.send();
+        else message.fail();
       },
     };
     this.#dialing.push(attempt);
@@ -210,18 +237,28 @@ export class ReconnectingConnection {
   #checkUnsent(attempt: Attempt): void {
     attempt.uncheckedChars = 0;
     const bytes = attempt.queuedBytes ?? 0;
-    const wasFull = attempt.isFull;
     attempt.isFull = bytes > UNSENT_BYTES_MAX;
     if (bytes > UNSENT_BYTES_END) attempt.transport?.close(1008, "the engine does not read");
     // Also when nothing more is sent, which is what a full connection leads to.
-    if (attempt.isFull && !wasFull) this.#watchFull(attempt);
+    if (!attempt.isFull || attempt.isWatched) return;
+    attempt.isWatched = true;
+    attempt.unsentBytes = bytes;
+    attempt.stuckSince = this.#setup.clock.now();
+    this.#watchFull(attempt);
   }
 
   #watchFull(attempt: Attempt): void {
     this.#setup.clock.after(FULL_CHECK_MS, () => {
-      if (!attempt.isOpen || !attempt.isFull) return;
-      attempt.isFull = (attempt.queuedBytes ?? 0) > UNSENT_BYTES_MAX;
-      if (attempt.isFull) this.#watchFull(attempt);
+      if (!attempt.isOpen) return;
+      const bytes = attempt.queuedBytes ?? 0;
+      const now = this.#setup.clock.now();
+      if (bytes < attempt.unsentBytes) attempt.stuckSince = now;
+      attempt.unsentBytes = bytes;
+      attempt.isFull = bytes > UNSENT_BYTES_MAX;
+      if (now - attempt.stuckSince >= STALLED_MS) failLate(attempt);
+      while (!attempt.isFull && attempt.late.length > 0) attempt.late.shift()!.send();
+      attempt.isWatched = attempt.isFull;
+      if (attempt.isWatched) this.#watchFull(attempt);
     });
   }
 
@@ -235,7 +272,7 @@ export class ReconnectingConnection {
     if (attempt.isOver) return;
     attempt.isOver = true;
     const wasOpen = attempt.isOpen;
-    attempt.isOpen = false;
+    end(attempt);
     this.#dialing = this.#dialing.filter((other) => other !== attempt);
     if (attempt === this.#attempt) this.#attempt = undefined;
     if (wasOpen) this.#events.lost(reason);
@@ -287,6 +324,15 @@ export class ReconnectingConnection {
 }
 
 /** Closes an attempt in whose place another one is used. */
+function end(attempt: Attempt): void {
+  attempt.isOpen = false;
+  failLate(attempt);
+}
+
+function failLate(attempt: Attempt): void {
+  for (const message of attempt.late.splice(0)) message.fail();
+}
+
 function abandon(attempt: Attempt): void {
   attempt.isOver = true;
   attempt.transport?.close(1000, "");

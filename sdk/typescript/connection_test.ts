@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
 import { Random } from "../../tests/fakes/random.ts";
-import { type Connection, ConnectionListeners, ReconnectingConnection } from "./connection.ts";
+import {
+  type Connection,
+  ConnectionListeners,
+  ReconnectingConnection,
+  STALLED_MS,
+} from "./connection.ts";
 import type { ReconnectOptions } from "./options.ts";
 import type { EngineError } from "./wire/errors.ts";
 import type { Dial } from "./wire/transport.ts";
@@ -338,6 +343,55 @@ Deno.test("a connection is full while over 64 MiB are unsent, and is closed beyo
   fake.transport.queuedBytes = 192 * 1024 * 1024 + 1;
   current!.send(message);
   assert.deepEqual(log.slice(-2), ["reconnecting", "failed the engine does not read 1000"]);
+});
+
+Deno.test("late messages are sent in order while there is room, and fail if the engine reads nothing", () => {
+  const { clock, fake, connection, opened } = setup();
+  connection.start();
+  fake.transport.open();
+  const [current] = opened;
+  const MIB = 1024 * 1024;
+  const log: string[] = [];
+  const late = (name: string, bytes = 0) =>
+    current!.sendLate!({
+      send() {
+        log.push(name);
+        fake.transport.queuedBytes = (fake.transport.queuedBytes ?? 0) + bytes;
+        current!.send("x".repeat(MIB));
+      },
+      fail: () => log.push(`${name} fails`),
+    });
+  late("at once");
+  fake.transport.queuedBytes = 80 * MIB;
+  current!.send("x".repeat(MIB));
+  for (const name of ["1", "2", "3"]) late(name, 45 * MIB);
+  assert.deepEqual(log.splice(0), ["at once"]);
+
+  for (let left = 70; left > 66; left--) {
+    fake.transport.queuedBytes = left * MIB;
+    clock.tick(STALLED_MS - 100); // Longer than that altogether, but it reads.
+  }
+  assert.deepEqual(log, []);
+  fake.transport.queuedBytes = 60 * MIB;
+  clock.tick(100);
+  assert.deepEqual(log.splice(0), ["1"], "which fills it again");
+  fake.transport.queuedBytes = 10 * MIB;
+  clock.tick(100);
+  assert.deepEqual(log.splice(0), ["2", "3"], "the second fits, the third is behind no full one");
+  late("4");
+  clock.tick(STALLED_MS + 200);
+  assert.deepEqual(log.splice(0), ["4 fails"]);
+  fake.transport.queuedBytes = 0;
+  clock.tick(100);
+  late("5");
+  assert.deepEqual(log.splice(0), ["5"]);
+
+  fake.transport.queuedBytes = 65 * MIB;
+  current!.send("x".repeat(MIB));
+  late("6");
+  fake.transport.drop(1006, "lost");
+  late("7");
+  assert.deepEqual(log, ["6 fails", "7 fails"]);
 });
 
 Deno.test("ReconnectingConnection ignores empty frames and reads binary ones as text", () => {

@@ -70,7 +70,8 @@ export class Handlers {
         () => handler(message.data ?? null, message.metadata, call),
       );
       if (isThenable(result)) result = await result;
-      this.#answer(call, result);
+      const late = this.#answer(call, result);
+      if (late) await late; // An await of nothing would cost every call a tick.
     } catch (thrown) {
       failure = describeThrown(thrown);
       this.#fail(call, failure, thrown);
@@ -98,16 +99,33 @@ export class Handlers {
     if (id && this.#running.get(id) === call) this.#running.take(id);
   }
 
-  #answer(call: RunningCall, result: unknown): void {
+  #answer(call: RunningCall, result: unknown): void | Promise<void> {
     if (call.isAborted || call.invocation_id === undefined) return;
+    if (call.connection.isFull) return this.#answerLate(call, result);
     const what = `The result of ${call.function_id}`;
     const frame = writeResult(call.message, toJson(what, result));
     checkSize(what, frame);
-    if (call.connection.isFull) {
-      const message = `${what} is dropped: the engine does not read`;
-      throw new EngineError("overloaded", message, { retryable: false });
-    }
     call.connection.send(frame);
+  }
+
+  /** Waits until the engine has read what was sent before. */
+  #answerLate(call: RunningCall, result: unknown): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const fail = (): void => {
+        const message = `The result of ${call.function_id} is dropped: the engine does not read`;
+        reject(new EngineError("overloaded", message, { retryable: false }));
+      };
+      const send = (): void => {
+        try {
+          // Its connection may be full again, but then what is unsent has changed.
+          resolve(this.#answer(call, result));
+        } catch (thrown) {
+          reject(thrown);
+        }
+      };
+      if (call.connection.sendLate) call.connection.sendLate({ send, fail });
+      else fail();
+    });
   }
 
   #fail(call: RunningCall, error: ErrorBody, thrown: unknown): void {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import type { LateMessage } from "./connection.ts";
 import { encodeFailure, Handlers } from "./handlers.ts";
 import type { CallContext, Handler } from "./options.ts";
 import { CallScopes } from "./trace_context.ts";
@@ -15,6 +16,7 @@ function setup(functions: Record<string, Handler> = {}) {
     isOpen: true,
     isFull: false,
     send: (text: string) => sent.push(JSON.parse(text)),
+    sendLate(_message: LateMessage): void {},
   };
   const handlers = new Handlers({
     clock,
@@ -80,9 +82,29 @@ for (
   });
 }
 
-Deno.test("a result fails with overloaded, not retryable, while the engine does not read", async () => {
+Deno.test("a result waits while the connection is full, unless its call is cancelled", async () => {
+  const { call, connection, handlers, sent } = setup({ "a::b": () => 1 });
+  const late: LateMessage[] = [];
+  connection.isFull = true;
+  connection.sendLate = (message) => void late.push(message);
+
+  const calls = ["1", "2"].map((invocation_id) => call({ invocation_id }));
+  while (late.length < 2) await Promise.resolve();
+  assert.deepEqual([sent, handlers.size], [[], 2]);
+  handlers.cancel({ type: "cancelinvocation", invocation_id: "2" });
+  const before = sent.length;
+  connection.isFull = false;
+  for (const { send } of late) send();
+  await Promise.all(calls);
+
+  assert.deepEqual(sent.slice(before), [{ ...RESULT, result: 1 }]);
+  assert.equal(handlers.size, 0);
+});
+
+Deno.test("a result fails with overloaded, not retryable, when the engine does not read", async () => {
   const { call, connection, sent } = setup({ "a::b": () => 1 });
   connection.isFull = true;
+  connection.sendLate = ({ fail }) => fail();
 
   await call();
 

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from engine_sdk import _session
+from engine_sdk._codec import Invocation
+from engine_sdk._session import STALLED_MS
 from fakes import Bench, function
 
 
@@ -68,25 +73,76 @@ def test_an_answer_over_64_mib_fails_its_call_alone() -> None:
     assert done["result"] == 1
 
 
-def test_answers_are_refused_then_the_connection_closed_when_the_engine_does_not_read() -> None:
-    bench = Bench()
+def asked(bench: Bench, count: int) -> list[Invocation]:
     bench.open()
     bench.session.add_function(function("a::b"))
-    for number in range(5):
+    for number in range(count):
         ids = {"invocation_id": str(number), "function_id": "a::b"}
         bench.receive({"type": "invokefunction", **ids})
     bench.sent()
-    first, second, third, *_ = bench.host.invocations
+    return bench.host.invocations
+
+
+def codes(bench: Bench) -> list[str | None]:
+    return [answer.get("error", {}).get("code") for answer in bench.sent()]
+
+
+def test_answers_of_any_number_wait_while_the_engine_reads() -> None:
+    bench = Bench()
+    large = f'"{"x" * (45 * 1024 * 1024)}"'
+    invocations = asked(bench, 8)
+
+    for invocation in invocations[:4]:
+        bench.session.finish(invocation, large, None)
+    for invocation in invocations[4:]:
+        bench.clock.now += STALLED_MS - 1
+        assert bench.session.take() is not None
+        bench.session.finish(invocation, large, None)
+
+    assert codes(bench) == [None] * 4
+    assert bench.host.stalls == 0
+
+
+def test_answers_are_refused_when_the_engine_does_not_read() -> None:
+    bench = Bench()
     large = f'"{"x" * (63 * 1024 * 1024)}"'
+    invocations = asked(bench, 3)
+    for invocation in invocations[:2]:
+        bench.session.finish(invocation, large, None)
+    bench.clock.now += STALLED_MS
 
-    bench.session.finish(first, large, None)
-    bench.session.finish(second, large, None)
-    bench.session.finish(third, large, None)
+    bench.session.finish(invocations[2], large, None)
 
+    assert bench.host.stalls == 0
     answers = bench.sent()
     assert [answer.get("error", {}).get("code") for answer in answers] == [None, None, "overloaded"]
     assert "retryable" not in answers[2]["error"]
+
+
+def test_a_connection_whose_engine_has_long_read_nothing_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_session, "QUEUED_BYTES_MAX", 1_000)
+    monkeypatch.setattr(_session, "UNSENT_BYTES_END", 3_000)
+    bench = Bench()
+    invocations = asked(bench, 5)
+    for invocation in invocations[:4]:
+        bench.session.finish(invocation, f'"{"x" * 900}"', None)
     assert bench.host.stalls == 0
+
+    bench.clock.now += STALLED_MS
+    bench.session.finish(invocations[4], "1", None)
+
+    assert bench.host.stalls == 1
+
+
+def test_answers_beyond_512_mib_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_session, "RESULT_BYTES_MAX", 2_000)
+    bench = Bench()
+    for invocation in asked(bench, 4):
+        bench.session.finish(invocation, f'"{"x" * 900}"', None)
+
+    assert codes(bench) == [None, None, None, "overloaded"]
 
 
 def test_an_error_while_a_message_is_handled_ends_its_call() -> None:

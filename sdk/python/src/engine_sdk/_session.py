@@ -31,13 +31,19 @@ from ._errors import EngineError, ErrorBody, normalise_error
 from ._registrations import Function, Trigger, TriggerType, quote_if
 
 QUEUED_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Bytes of calls that wait to be sent, and of other frames beyond which results are refused."""
+"""Bytes of calls that wait to be sent, and of other frames beyond which the engine must read."""
+
+RESULT_BYTES_MAX: Final = 8 * QUEUED_BYTES_MAX
+"""Bytes of unsent frames beyond which results are refused, though the engine reads."""
+
+STALLED_MS: Final = 30_000
+"""An engine that takes no frame for so long, while many bytes wait, does not read."""
 
 QUEUED_CALLS_MAX: Final = 10_000
 """Calls that wait for a connection."""
 
 UNSENT_BYTES_END: Final = 3 * QUEUED_BYTES_MAX
-"""Bytes of unsent frames at which the connection is closed: the engine sends but does not read."""
+"""Bytes of unsent frames at which the connection to an engine that does not read is closed."""
 
 ACCESS_KEY: Final = '"access_key"'
 """In every reference to a channel, so that frames without it need not be searched."""
@@ -145,7 +151,7 @@ class Session:
         for trigger in self._triggers.values():
             trigger.sent = True
             first.append(trigger.encode())
-        self._outbox.begin_connection(first)
+        self._outbox.begin_connection(first, self._now())
         self._host.output_ready()
 
     @property
@@ -288,15 +294,18 @@ class Session:
         if self._is_running(invocation):  # Else its connection is closed, or it was void.
             self._running.pop(invocation.invocation_id or "")
             self._send(self._answer_frame(invocation, result, error))
-            if self._outbox.frame_chars > UNSENT_BYTES_END:
+            is_stuck = self._outbox.is_stuck(self._now())
+            if is_stuck and self._outbox.frame_chars > UNSENT_BYTES_END:
                 self._host.stalled()
 
     def _answer_frame(self, invocation: Invocation, result: str | None, error: str | None) -> str:
         """Return the frame of an answer, or of the error that it cannot be sent."""
         what = f"Result of {invocation.function_id}"
         try:
-            if self._outbox.frame_chars > QUEUED_BYTES_MAX:
-                raise EngineError("overloaded", f"{what} is dropped: the engine does not read")
+            is_full = self._outbox.frame_chars > RESULT_BYTES_MAX
+            if is_full or self._outbox.is_stuck(self._now()):
+                why = "too many wait for the engine" if is_full else "the engine does not read"
+                raise EngineError("overloaded", f"{what} is dropped: {why}")
             return check_size(result_frame(invocation, result, error), what)
         except EngineError as refusal:
             body: ErrorBody = {"code": refusal.code, "message": refusal.message}
@@ -327,7 +336,7 @@ class Session:
 
     def _send(self, text: str) -> None:
         if self._open:
-            self._outbox.add_frame(text)
+            self._outbox.add_frame(text, self._now())
             self._host.output_ready()
 
     # Messages of the engine.
@@ -430,12 +439,20 @@ class Outbox:
         self._queued_calls = 0
         self.frame_chars = 0
         """Characters of the frames that wait."""
+        self._moved_at = 0.0
+        """When a frame was last taken, or began to wait behind no other."""
 
     def __len__(self) -> int:
         return len(self._items)
 
-    def add_frame(self, frame: str) -> None:
+    def is_stuck(self, now: float) -> bool:
+        """Whether many bytes wait, and none were taken for long."""
+        return self.frame_chars > QUEUED_BYTES_MAX and now - self._moved_at >= STALLED_MS
+
+    def add_frame(self, frame: str, now: float) -> None:
         """Append a frame of the current connection."""
+        if self.frame_chars == 0:
+            self._moved_at = now
         self._items.append(frame)
         self.frame_chars += len(frame)
 
@@ -466,6 +483,7 @@ class Outbox:
             item = self._items.popleft()
             if isinstance(item, str):
                 self.frame_chars -= len(item)
+                self._moved_at = now
                 return item
             if isinstance(item, _PersistentFrame):
                 return item.frame
@@ -477,9 +495,10 @@ class Outbox:
             return item.encode(now)
         return None
 
-    def begin_connection(self, first: list[str]) -> None:
+    def begin_connection(self, first: list[str], now: float) -> None:
         """Prepend the first frames of a new connection."""
         self.end_connection()
+        self._moved_at = now
         self._items.extendleft(reversed(first))
         self.frame_chars = sum(map(len, first))
 
