@@ -8,7 +8,7 @@
  * @module
  */
 import type { Json, JsonObject } from "../mod.ts";
-import { printable, renderJson } from "./render.ts";
+import { printable, renderJson, renderStack } from "./render.ts";
 
 /** Exit code of a command that succeeded. */
 export const EXIT_DONE = 0;
@@ -83,7 +83,15 @@ export function describeFailure(thrown: unknown): Failure {
   const text = thrown.message.startsWith(`${code}: `)
     ? thrown.message
     : `${code}: ${thrown.message}`;
-  return { lines: [`error: ${text}`, ...adviceOn(code, details)], exitCode: EXIT_FAILED };
+  const lines = [`error: ${text}`, ...adviceOn(code, details), ...stackOf(thrown)];
+  return { lines, exitCode: EXIT_FAILED };
+}
+
+/** The stack trace of the handler that failed, if its worker sent one. */
+function stackOf(thrown: Error): string[] {
+  const { stacktrace, function_id } = thrown as { stacktrace?: unknown; function_id?: unknown };
+  if (typeof stacktrace !== "string" || stacktrace === "") return [];
+  return renderStack(stacktrace, String(function_id ?? "the function"));
 }
 
 function describeProblems(

@@ -67,6 +67,22 @@ export function printable(text: string): string {
   return text.replace(SEQUENCE, "").replace(CONTROL, "");
 }
 
+/** Lines of a stack trace that are shown: so many from its start, and from its end. */
+const STACK_HEAD_LINES = 15;
+const STACK_TAIL_LINES = 25;
+
+/** The stack trace of a handler as lines; what failed is at one of its ends. */
+export function renderStack(stacktrace: string, what: string): string[] {
+  const all = stacktrace.trimEnd().split("\n").map((line) => `    ${printable(line)}`);
+  const left = all.length - STACK_HEAD_LINES - STACK_TAIL_LINES;
+  const lines = left <= 0 ? all : [
+    ...all.slice(0, STACK_HEAD_LINES),
+    `    … ${left} lines …`,
+    ...all.slice(-STACK_TAIL_LINES),
+  ];
+  return [`  Stack trace of ${printable(what)}:`, ...lines];
+}
+
 /**
  * Lines of a table: columns as wide as their widest cell, two spaces between them.
  *

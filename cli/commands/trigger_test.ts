@@ -86,6 +86,49 @@ Deno.test("a call that fails ends with 1, and says so on standard error only", a
   assert.equal(terminal.openConnections, 0);
 });
 
+Deno.test("a handler that failed is shown with its stack trace, as lines without control characters", async () => {
+  const stacktrace =
+    'Traceback (most recent call last):\n  File "main.py", line 3\n\u001b[2JValueError: no\n';
+  const terminal = new FakeTerminal({
+    functions: {
+      "py::f": () => {
+        throw new InvocationError(
+          { code: "invocation_failed", message: "no", stacktrace },
+          "py::f",
+        );
+      },
+    },
+  });
+
+  assert.equal(await terminal.run("trigger", "py::f"), 1);
+  assert.deepEqual(terminal.errLines, [
+    "error: invocation_failed: no",
+    "  Stack trace of py::f:",
+    "    Traceback (most recent call last):",
+    '      File "main.py", line 3',
+    "    ValueError: no",
+  ]);
+});
+
+Deno.test("of a long stack trace both ends are shown", async () => {
+  const lines = Array.from({ length: 100 }, (_, i) => `line ${i}`);
+  const stacktrace = lines.join("\n");
+  const terminal = new FakeTerminal({
+    functions: {
+      "py::f": () => {
+        throw new InvocationError(
+          { code: "invocation_failed", message: "no", stacktrace },
+          "py::f",
+        );
+      },
+    },
+  });
+
+  await terminal.run("trigger", "py::f");
+  const shown = terminal.errLines.slice(2).map((line) => line.trim());
+  assert.deepEqual(shown, [...lines.slice(0, 15), "… 60 lines …", ...lines.slice(75)]);
+});
+
 Deno.test("an unknown function is named", async () => {
   const terminal = new FakeTerminal();
 

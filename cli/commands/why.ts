@@ -6,7 +6,7 @@
 import type { Command } from "@commander-js/extra-typings";
 import { TOKEN_HELP, URL_HELP } from "../arguments.ts";
 import { CommandError } from "../failure.ts";
-import { compactJson, printable, renderJson } from "../render.ts";
+import { compactJson, printable, renderJson, renderStack } from "../render.ts";
 import type { Terminal } from "../terminal.ts";
 
 const EXAMPLES = `
@@ -17,6 +17,14 @@ Examples:
 
 An id is that of an invocation, of a trace or of a span; logs, answers of HTTP routes (traceparent)
 and the console show them.`;
+
+/** The members of an explanation that are shown. */
+interface Explanation {
+  readonly lines?: unknown;
+  /** Of the handler that failed; for operators only. */
+  readonly stacktrace?: unknown;
+  readonly span?: { readonly name?: string };
+}
 
 /** Adds `engine why`. */
 export function addWhy(program: Command, terminal: Terminal): void {
@@ -34,9 +42,11 @@ export function addWhy(program: Command, terminal: Terminal): void {
           throw explainFailure(thrown);
         });
       if (flags.json) return terminal.out(compactJson(answer ?? null));
-      const { lines } = (answer ?? {}) as { lines?: unknown };
+      const { lines, stacktrace, span } = (answer ?? {}) as Explanation;
       if (!Array.isArray(lines)) return terminal.out(renderJson(answer ?? null));
       for (const line of lines) terminal.out(printable(String(line)));
+      if (typeof stacktrace !== "string") return;
+      for (const line of renderStack(stacktrace, span?.name ?? "its handler")) terminal.out(line);
     });
 }
 

@@ -26,6 +26,24 @@ Deno.test("why prints the sentences and nothing else", async () => {
   assert.equal(terminal.openConnections, 0);
 });
 
+Deno.test("why ends with the stack trace of the handler, if there is one", async () => {
+  const stacktrace = "TypeError: no\n    at f (main.js:1)\u0007";
+  const terminal = terminalThat(() => ({
+    lines: ["It failed"],
+    span: { name: "shop::f" },
+    stacktrace,
+  }));
+
+  await terminal.run("why", "i-1");
+
+  assert.deepEqual(terminal.outLines, [
+    "It failed",
+    "  Stack trace of shop::f:",
+    "    TypeError: no",
+    "        at f (main.js:1)",
+  ]);
+});
+
 Deno.test("why --json prints everything on one line", async () => {
   const terminal = terminalThat(() => ({ found: true, lines: ["a"], replicas: [] }));
 

@@ -216,8 +216,12 @@ export class Calls {
     const invocation = this.#running.findText(result.invocation_id);
     if (invocation?.callee !== from) return;
     const remainder = resultRemainder(result, frame);
-    if (result.error === undefined) this.#settle(invocation, remainder);
-    else this.#running.settleError(invocation, remainder, result.error);
+    const { error } = result;
+    if (error === undefined) this.#settle(invocation, remainder);
+    else if (from.isBuiltin && isRefusal(error)) {
+      const { stacktrace: _, ...shown } = error;
+      this.#running.fail(invocation, shown, null);
+    } else this.#running.settleError(invocation, remainder, error);
   }
 
   /** Fails a call whose callee sent a result that cannot be read. */
@@ -477,3 +481,8 @@ function stopped(reason: string): ErrorBody {
 const CANCELLED = failure("cancelled", "Invocation cancelled");
 const CALLER_LEFT = failure("cancelled", "The caller left before the result came");
 const TOO_MANY_WAIT = "too many calls wait for workers that are being restarted";
+
+/** Whether an error is one that a handler meant: the engine's own stack would say nothing. */
+function isRefusal({ code, stacktrace }: ErrorBody): boolean {
+  return stacktrace !== undefined && code !== "invocation_failed";
+}

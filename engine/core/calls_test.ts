@@ -159,6 +159,27 @@ Deno.test("a call of a function that is known to be away says why, who called an
   });
 });
 
+Deno.test("an error that a built-in worker meant has no stack, any other keeps it", () => {
+  const { open, openBuiltin } = fakeRouter();
+  const [caller, builtin, worker] = [open(), openBuiltin("engine-state"), open()];
+  builtin.say({ type: "registerfunction", id: "state::get" });
+  worker.say({ type: "registerfunction", id: "f" });
+  const outcome = (callee: FakeWorker, function_id: string, code: string): unknown => {
+    call(caller, "i1", { function_id });
+    const [{ invocation_id } = { invocation_id: "" }] = handed(callee);
+    const error = { code, message: "no", stacktrace: "at x", details: { a: 1 } };
+    callee.say({ type: "invocationresult", invocation_id, function_id, error });
+    const message = only(caller);
+    return message.type === "invocationresult" && message.error;
+  };
+
+  const plain = { message: "no", details: { a: 1 } };
+  assert.deepEqual(outcome(builtin, "state::get", "NOT_FOUND"), { code: "NOT_FOUND", ...plain });
+  const bug = { code: "invocation_failed", ...plain, stacktrace: "at x" };
+  assert.deepEqual(outcome(builtin, "state::get", "invocation_failed"), bug);
+  assert.deepEqual(outcome(worker, "f", "NOT_FOUND"), { ...bug, code: "NOT_FOUND" });
+});
+
 Deno.test("searches for similar ids are limited", () => {
   const { caller, worker, clock } = calling();
   for (let i = 0; i < 100; i++) worker.say({ type: "registerfunction", id: `group::f${i}` });

@@ -53,6 +53,8 @@ export interface CallSpan {
   /** Code of its error; `null` after a success and while it runs. */
   readonly error_code: string | null;
   readonly error_message: string | null;
+  /** Of the handler that failed, if its worker sent one; shortened. */
+  readonly stacktrace: string | null;
   /** What ended it early, such as `the caller cancelled` or `the caller left`. */
   readonly ended_by: string | null;
   /** The applied time limit, in milliseconds. */

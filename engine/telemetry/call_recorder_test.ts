@@ -54,6 +54,7 @@ Deno.test("a call is one span with its endpoints, times, payloads and candidates
     end_ms: began + 5,
     error_code: null,
     error_message: null,
+    stacktrace: null,
     ended_by: null,
     timeout_ms: 900,
     request_chars: 8,

@@ -12,6 +12,8 @@ import type { CallEndpoint, Candidate } from "../ports/telemetry.ts";
 export const TRACE_BAGGAGE_CHARS_MAX = 8_192;
 /** Longest error text that is kept, in characters. */
 export const TRACE_ERROR_CHARS_MAX = 2_000;
+/** Longest stack trace that is kept, in characters; of a longer one, both ends. */
+export const TRACE_STACK_CHARS_MAX = 8_192;
 /** Longest name or id that is kept, in characters. */
 export const TRACE_NAME_CHARS_MAX = 1_024;
 
@@ -31,6 +33,7 @@ export class SpanDetail {
   candidates: readonly Candidate[] | null = null;
   error_code: string | null = null;
   error_message: string | null = null;
+  stacktrace: string | null = null;
   ended_by: string | null = null;
   /** The caller's id if it is not a UUID, as JSON text without quotes. */
   callerId: string | null = null;
@@ -60,9 +63,10 @@ export class SpanDetail {
   }
 
   /** Stores the error, and what ended the call early. */
-  setError({ code, message }: ErrorBody, endedBy: string | null): void {
+  setError({ code, message, stacktrace }: ErrorBody, endedBy: string | null): void {
     this.error_code = this.#keep(code, TRACE_NAME_CHARS_MAX);
     this.error_message = this.#keep(message, TRACE_ERROR_CHARS_MAX);
+    if (stacktrace !== undefined) this.stacktrace = this.#keep(bothEnds(stacktrace), Infinity);
     this.ended_by = endedBy;
   }
 
@@ -77,6 +81,13 @@ export class SpanDetail {
     this.bytes += textBytes(copy);
     return copy;
   }
+}
+
+/** What failed is at the end of a stack in Python, and at the start in JavaScript. */
+function bothEnds(text: string): string {
+  if (text.length <= TRACE_STACK_CHARS_MAX) return text;
+  const half = TRACE_STACK_CHARS_MAX / 2 - 1;
+  return `${text.slice(0, half)}\n…${text.slice(-half)}`;
 }
 
 /** A caller or callee, shared by its spans. */

@@ -12,6 +12,7 @@ import {
   TRACE_BAGGAGE_CHARS_MAX,
   TRACE_ERROR_CHARS_MAX,
   TRACE_NAME_CHARS_MAX,
+  TRACE_STACK_CHARS_MAX,
 } from "./span_detail.ts";
 
 /** Memory that a setter adds to a detail. */
@@ -94,4 +95,22 @@ Deno.test("copyText() does not keep the source of a slice in memory", () => {
 
   assert.equal(all.length, 400);
   assert.ok(grown < 150 * 1024 * 1024, `${grown} bytes more`); // The frames are 200 MiB.
+});
+
+Deno.test("a stack trace is kept and counted, of a long one both ends", () => {
+  const detail = new SpanDetail();
+  const before = detail.bytes;
+  const error = { code: "c", message: "m" };
+
+  detail.setError({ ...error, stacktrace: "at x" }, null);
+  assert.equal(detail.stacktrace, "at x");
+
+  detail.setError({ ...error, stacktrace: `first ${"x".repeat(50_000)} last` }, null);
+  assert.ok(detail.stacktrace!.length <= TRACE_STACK_CHARS_MAX);
+  assert.match(detail.stacktrace!, /^first x+\n…x+ last$/);
+  assert.ok(detail.bytes > before + TRACE_STACK_CHARS_MAX);
+
+  const other = new SpanDetail();
+  other.setError(error, null);
+  assert.equal(other.stacktrace, null);
 });

@@ -178,6 +178,7 @@ export class SpanPage {
       end_ms: timeOf(times[TIME.ended]!),
       error_code: detail?.error_code ?? null,
       error_message: detail?.error_message ?? null,
+      stacktrace: detail?.stacktrace ?? null,
       ended_by: detail?.ended_by ?? null,
       timeout_ms: times[TIME.timeout_ms]!,
       request_chars: request?.length ?? charsOf(words[WORD.requestChars]!),

@@ -60,6 +60,7 @@ Deno.test("SpanPage.read() returns what was written, with wall clock times", () 
     end_ms: 1_015.5,
     error_code: null,
     error_message: null,
+    stacktrace: null,
     ended_by: null,
     timeout_ms: 1_000,
     request_chars: 7,

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:c11f7078c87647f553a102b5764be08e93899cdf451c87e4c3afb010ece2f7d2
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:e0c89bcac463c7ffbbeb71fb9eefd6eb9e096215d20d5227f583a3432d1acaab
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3879,6 +3879,40 @@ function printError({ message }) {
   const text = message.replace(CONTROLS, (c) => c === "\n" || c === "	" ? " " : "");
   console.error(`[engine] ${text}`);
 }
+var FAILURES_PRINTED_MAX = 10;
+var FAILURES_WINDOW_MS = 1e4;
+var STACK_CHARS_MAX = 32 * 1024;
+var FailurePrinter = class {
+  #now;
+  #windowStart = -Infinity;
+  #printed = 0;
+  #left = 0;
+  /** `now`: milliseconds of a monotonic clock. */
+  constructor(now) {
+    this.#now = now;
+  }
+  /** Prints the stack trace of a handler's error. */
+  print(function_id, stacktrace) {
+    const now = this.#now();
+    if (now - this.#windowStart >= FAILURES_WINDOW_MS) {
+      if (this.#left > 0) {
+        console.error(`[engine] ${this.#left} more failed calls were not printed`);
+      }
+      this.#windowStart = now;
+      this.#printed = this.#left = 0;
+    }
+    if (this.#printed >= FAILURES_PRINTED_MAX) {
+      this.#left++;
+      return;
+    }
+    this.#printed++;
+    const lines = stacktrace.slice(0, STACK_CHARS_MAX).split("\n").map((line) => `  ${line.replace(CONTROLS, "")}`);
+    console.error([
+      `[engine] ${function_id.replace(CONTROLS, "")} failed:`,
+      ...lines
+    ].join("\n"));
+  }
+};
 var Logger = class {
   #worker;
   #service;
@@ -6553,6 +6587,7 @@ var Handlers = class {
       if (late) await late;
     } catch (thrown) {
       failure = describeThrown(thrown);
+      this.#show(call, failure);
       this.#fail(call, failure, thrown);
     } finally {
       call.isOver = true;
@@ -6568,6 +6603,18 @@ var Handlers = class {
   abortAll(reason) {
     for (const call of this.#running.values()) call.abort("invocation_stopped", reason);
     this.#running.clear();
+  }
+  /** Passes on the stack of an error without a code of its own, which no handler meant. */
+  #show({ isAborted, message }, { code, stacktrace }) {
+    const { failed, scopes } = this.#setup;
+    if (!failed || isAborted || code !== "invocation_failed" || stacktrace === void 0) return;
+    const { function_id, traceparent, baggage } = message;
+    const scope = {
+      deadline: void 0,
+      traceparent,
+      baggage
+    };
+    scopes.run(scope, () => failed(function_id, stacktrace));
   }
   /** Removes a call, unless a later one has the same id. */
   #forget(call) {
@@ -7703,10 +7750,7 @@ var Worker = class _Worker {
   #lastFailure;
   constructor(url, options) {
     const { clock = platformClock, timeoutMs = CALL_TIMEOUT_MS, whenDisconnected } = options;
-    checkTimeout("timeoutMs", timeoutMs);
-    checkWhenDisconnected(whenDisconnected);
-    checkReconnect(options.reconnect ?? {});
-    if (options.onError) checkCallable("onError", options.onError);
+    checkOptions(options);
     this.#url = url;
     this.#onError = options.onError ?? printError;
     this.#announcement = describeWorker(options);
@@ -7716,9 +7760,7 @@ var Worker = class _Worker {
     this.#listeners = new ConnectionListeners(report);
     this.#telemetry = createTelemetry(url, options, this.#announcement);
     const connection = () => this.#connection.current;
-    const failsNow = () => {
-      return whenDisconnected === "fail" && this.#connection.state !== "connecting";
-    };
+    const failsNow = () => whenDisconnected === "fail" && this.#connection.state !== "connecting";
     this.#calls = new OutboundCalls({
       clock,
       scopes,
@@ -7734,7 +7776,8 @@ var Worker = class _Worker {
       scopes,
       find,
       report,
-      observe
+      observe,
+      ...failures(options)
     });
     const triggers = new ProvidedTriggers({
       find: (namespace, id) => this.#registrations.triggerHandlers(namespace, id),
@@ -8089,6 +8132,19 @@ var Worker = class _Worker {
     }
   }
 };
+function checkOptions(options) {
+  checkTimeout("timeoutMs", options.timeoutMs ?? CALL_TIMEOUT_MS);
+  checkWhenDisconnected(options.whenDisconnected);
+  checkReconnect(options.reconnect ?? {});
+  if (options.onError) checkCallable("onError", options.onError);
+}
+function failures({ dial, clock = platformClock }) {
+  if (dial) return {};
+  const printer2 = new FailurePrinter(() => clock.now());
+  return {
+    failed: (function_id, stacktrace) => printer2.print(function_id, stacktrace)
+  };
+}
 export {
   EngineError,
   InvocationError,

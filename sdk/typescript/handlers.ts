@@ -26,6 +26,8 @@ export interface HandlerSetup {
   find(namespace: string | undefined, function_id: string): Handler | undefined;
   /** Receives errors of calls without a result. */
   report(error: EngineError): void;
+  /** Receives the stack of a handler that failed unexpectedly, in the scope of its call. */
+  failed?(function_id: string, stacktrace: string): void;
   /**
    * Called when a handler starts, at `now` on the clock; the returned function is called when it
    * ends. Must not throw.
@@ -74,6 +76,7 @@ export class Handlers {
       if (late) await late; // An await of nothing would cost every call a tick.
     } catch (thrown) {
       failure = describeThrown(thrown);
+      this.#show(call, failure);
       this.#fail(call, failure, thrown);
     } finally {
       call.isOver = true;
@@ -91,6 +94,15 @@ export class Handlers {
   abortAll(reason: string): void {
     for (const call of this.#running.values()) call.abort("invocation_stopped", reason);
     this.#running.clear();
+  }
+
+  /** Passes on the stack of an error without a code of its own, which no handler meant. */
+  #show({ isAborted, message }: RunningCall, { code, stacktrace }: ErrorBody): void {
+    const { failed, scopes } = this.#setup;
+    if (!failed || isAborted || code !== "invocation_failed" || stacktrace === undefined) return;
+    const { function_id, traceparent, baggage } = message;
+    const scope = { deadline: undefined, traceparent, baggage };
+    scopes.run(scope, () => failed(function_id, stacktrace));
   }
 
   /** Removes a call, unless a later one has the same id. */

@@ -12,6 +12,7 @@ function setup(functions: Record<string, Handler> = {}) {
   const scopes = new CallScopes();
   const reports: EngineError[] = [];
   const sent: Record<string, Json>[] = [];
+  const failed: string[] = [];
   const connection = {
     isOpen: true,
     isFull: false,
@@ -23,13 +24,16 @@ function setup(functions: Record<string, Handler> = {}) {
     scopes,
     find: (namespace = "default", id) => namespace === "default" ? functions[id] : undefined,
     report: (error) => reports.push(error),
+    failed: (function_id, stacktrace) => {
+      failed.push(`${function_id} ${scopes.current()?.traceparent} ${stacktrace}`);
+    },
   });
   const call = (fields: Partial<InvokeFunction> = {}) =>
     handlers.run(
       { type: "invokefunction", invocation_id: "1", function_id: "a::b", ...fields },
       connection,
     );
-  return { call, clock, handlers, connection, reports, scopes, sent };
+  return { call, clock, handlers, connection, reports, scopes, sent, failed };
 }
 
 const RESULT = { type: "invocationresult", invocation_id: "1", function_id: "a::b" };
@@ -55,6 +59,21 @@ Deno.test("Handlers.run() passes null for absent data and sends no result for un
 
   assert.deepEqual(payloads, [null]);
   assert.deepEqual(sent, [RESULT]);
+});
+
+Deno.test("the stack of an unexpected error is shown in the scope of its call, not of one meant", async () => {
+  const { call, failed } = setup({
+    "a::b": (payload) => {
+      throw payload === 1 ? new TypeError("no such thing") : new EngineError("sold_out", "No");
+    },
+  });
+
+  await call({ data: 1, traceparent: "t" });
+  await call({ data: 1, traceparent: "t", invocation_id: undefined } as never);
+  await call({ data: 2 });
+
+  assert.equal(failed.length, 2);
+  for (const text of failed) assert.match(text, /^a::b t TypeError: no such thing\n\s+at /);
 });
 
 /** An array in arrays, `depth` levels in all. */

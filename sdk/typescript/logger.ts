@@ -70,6 +70,50 @@ export function printError({ message }: Error): void {
   console.error(`[engine] ${text}`);
 }
 
+/** Stack traces that a worker prints within {@linkcode FAILURES_WINDOW_MS}. */
+export const FAILURES_PRINTED_MAX = 10;
+/** See {@linkcode FAILURES_PRINTED_MAX}. */
+export const FAILURES_WINDOW_MS = 10_000;
+/** Characters of a printed stack trace; the start is kept, where a handler failed. */
+const STACK_CHARS_MAX = 32 * 1024;
+
+/**
+ * Prints the stack traces of handlers that failed unexpectedly, line by line: a caller may be far
+ * away, or wait for no result. A bounded number, since a handler may fail thousands of times per
+ * second.
+ */
+export class FailurePrinter {
+  readonly #now: () => number;
+  #windowStart = -Infinity;
+  #printed = 0;
+  #left = 0;
+
+  /** `now`: milliseconds of a monotonic clock. */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Prints the stack trace of a handler's error. */
+  print(function_id: string, stacktrace: string): void {
+    const now = this.#now();
+    if (now - this.#windowStart >= FAILURES_WINDOW_MS) {
+      if (this.#left > 0) {
+        console.error(`[engine] ${this.#left} more failed calls were not printed`);
+      }
+      this.#windowStart = now;
+      this.#printed = this.#left = 0;
+    }
+    if (this.#printed >= FAILURES_PRINTED_MAX) {
+      this.#left++;
+      return;
+    }
+    this.#printed++;
+    const lines = stacktrace.slice(0, STACK_CHARS_MAX).split("\n")
+      .map((line) => `  ${line.replace(CONTROLS, "")}`);
+    console.error([`[engine] ${function_id.replace(CONTROLS, "")} failed:`, ...lines].join("\n"));
+  }
+}
+
 /**
  * Writes log lines to the console and to the logs of the engine, with the trace of the handler that
  * runs. `data` is any JSON.

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import {
+  FailurePrinter,
+  FAILURES_PRINTED_MAX,
+  FAILURES_WINDOW_MS,
   type LogEntry,
   Logger,
   type LogTarget,
@@ -235,6 +238,24 @@ Deno.test("printError() prints one line without control characters", () => {
   assert.deepEqual(printed(() => printError(error)), [
     "error: [engine] refused: [2J1mno! Really",
   ]);
+});
+
+Deno.test("FailurePrinter prints a stack as lines, a bounded number, and counts the rest", () => {
+  let now = 0;
+  const printer = new FailurePrinter(() => now);
+  const stack = "TypeError: no\u001b[2J\n    at f (shop.ts:1)";
+
+  assert.deepEqual(printed(() => printer.print("a::b", stack)), [
+    "error: [engine] a::b failed:\n  TypeError: no[2J\n      at f (shop.ts:1)",
+  ]);
+  const many = printed(() => {
+    for (let i = 0; i < FAILURES_PRINTED_MAX + 4; i++) printer.print("a::b", stack);
+  });
+  assert.equal(many.length, FAILURES_PRINTED_MAX - 1);
+  now = FAILURES_WINDOW_MS;
+  const [first, ...more] = printed(() => printer.print("a::b", stack));
+  assert.equal(first, "error: [engine] 5 more failed calls were not printed");
+  assert.equal(more.length, 1);
 });
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";

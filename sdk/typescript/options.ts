@@ -97,7 +97,10 @@ export interface WorkerOptions {
    * @default {true} unless OTEL_ENABLED is `false`, or `dial` is set
    */
   readonly telemetry?: boolean | undefined;
-  /** Opens connections; for tests and for workers in the process of the engine. */
+  /**
+   * Opens connections; for tests and for workers in the process of the engine. Such workers do not
+   * print the stack traces of handlers that failed.
+   */
   readonly dial?: Dial | undefined;
   /** The clock; for tests. */
   readonly clock?: WorkerClock | undefined;

@@ -28,10 +28,10 @@ import { openSocket } from "./channels/open_socket.ts";
 import { OutboundCalls } from "./calls.ts";
 import { type Connection, ConnectionListeners, ReconnectingConnection } from "./connection.ts";
 import { dialPlatform, headersOf, withTlsHint } from "./dial.ts";
-import { Handlers } from "./handlers.ts";
+import { Handlers, type HandlerSetup } from "./handlers.ts";
 import { describeWorker } from "./identity.ts";
 import { type InboundSetup, receive } from "./inbound.ts";
-import { markOutput, printError, setDefaultWorker, setLogSink } from "./logger.ts";
+import { FailurePrinter, markOutput, printError, setDefaultWorker, setLogSink } from "./logger.ts";
 import type {
   CallRequest,
   ConnectionState,
@@ -120,10 +120,7 @@ export class Worker implements AsyncDisposable {
 
   private constructor(url: string, options: WorkerOptions) {
     const { clock = platformClock, timeoutMs = CALL_TIMEOUT_MS, whenDisconnected } = options;
-    checkTimeout("timeoutMs", timeoutMs);
-    checkWhenDisconnected(whenDisconnected);
-    checkReconnect(options.reconnect ?? {});
-    if (options.onError) checkCallable("onError", options.onError);
+    checkOptions(options);
     this.#url = url;
     this.#onError = options.onError ?? printError;
     this.#announcement = describeWorker(options);
@@ -133,14 +130,13 @@ export class Worker implements AsyncDisposable {
     this.#listeners = new ConnectionListeners(report);
     this.#telemetry = createTelemetry(url, options, this.#announcement);
     const connection = (): Connection | undefined => this.#connection.current;
-    const failsNow = (): boolean => {
-      return whenDisconnected === "fail" && this.#connection.state !== "connecting";
-    };
+    const failsNow = (): boolean =>
+      whenDisconnected === "fail" && this.#connection.state !== "connecting";
     this.#calls = new OutboundCalls({ clock, scopes, timeoutMs, connection, failsNow, report });
     const find = (namespace: string | undefined, id: string) =>
       this.#registrations.handler(namespace, id);
     const observe = (call: InvokeFunction, now: number) => this.#telemetry?.startSpan(call, now);
-    const handlers = new Handlers({ clock, scopes, find, report, observe });
+    const handlers = new Handlers({ clock, scopes, find, report, observe, ...failures(options) });
     const triggers = new ProvidedTriggers({
       find: (namespace, id) => this.#registrations.triggerHandlers(namespace, id),
       report,
@@ -482,4 +478,19 @@ export class Worker implements AsyncDisposable {
       console.error("[engine] onError failed:", cause);
     }
   }
+}
+
+/** @throws {EngineError} `INVALID_ARGUMENTS`. */
+function checkOptions(options: WorkerOptions): void {
+  checkTimeout("timeoutMs", options.timeoutMs ?? CALL_TIMEOUT_MS);
+  checkWhenDisconnected(options.whenDisconnected);
+  checkReconnect(options.reconnect ?? {});
+  if (options.onError) checkCallable("onError", options.onError);
+}
+
+/** Prints what handlers fail with; a worker in the process of the engine has no log of its own. */
+function failures({ dial, clock = platformClock }: WorkerOptions): Pick<HandlerSetup, "failed"> {
+  if (dial) return {};
+  const printer = new FailurePrinter(() => clock.now());
+  return { failed: (function_id, stacktrace) => printer.print(function_id, stacktrace) };
 }

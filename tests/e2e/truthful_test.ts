@@ -26,6 +26,7 @@ worker.registerFunction("py::read", () =>
 worker.registerFunction("py::exit", () => {
   setTimeout(() => Deno.exit(7), 50);
 });
+worker.registerFunction("py::bug", ({ shop }) => shop.name);
 const config = { api_path: "/hello" };
 worker.registerTrigger({ type: "http", function_id: "py::hello", config });
 worker.registerTrigger({ type: "sate", function_id: "py::hello", config: {} });
@@ -109,6 +110,43 @@ Deno.test("a call of a function that is not there says who called, why, and what
     assert.match(why!, /^ {2}worker py is down \(exit 7\), next start in \d+ s$/);
     const seconds = Number(/in (\d+) s/.exec(why!)![1]);
     assert.ok(seconds > 0 && seconds <= 30, why);
+  });
+});
+
+Deno.test("the stack trace of a handler is shown to who calls, asks why, and reads its log", async (t) => {
+  await using engine = await setup();
+  await engine.command("worker", "add", "./workers/py", "--isolation", "process");
+  let id = "";
+
+  await t.step("engine trigger", async () => {
+    const { code, stdout, stderr } = await engine.command("trigger", "py::bug", "--verbose");
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.match(stderr, /^error: invocation_failed: Cannot read properties of undefined/);
+    assert.match(stderr, /^ {2}Stack trace of py::bug:\n {4}TypeError: .*\n {8}at .*main\.js:/m);
+    id = /why: engine why (\S+)/.exec(stderr)![1]!;
+  });
+
+  await t.step("engine why", async () => {
+    const { stdout } = await engine.command("why", id);
+    assert.match(stdout, /^ {2}Stack trace of py::bug:\n {4}TypeError: .*\n {8}at .*main\.js:/m);
+  });
+
+  await t.step("engine worker logs, line by line", async () => {
+    let stdout = "";
+    await until(async () => {
+      stdout = (await engine.command("worker", "logs", "py")).stdout;
+      return stdout.includes("main.js:");
+    }, () => stdout);
+    const lines = stdout.split("\n");
+    const at = lines.findIndex((line) => line.endsWith("[engine] py::bug failed:"));
+    assert.match(lines[at + 1]!, / {2}TypeError: Cannot read properties of undefined/);
+    assert.match(lines[at + 2]!, / {6}at .*main\.js:/);
+  });
+
+  await t.step("an error of a built-in worker has none", async () => {
+    const { stderr } = await engine.command("trigger", "state::get", "scope=5");
+    assert.match(stderr, /^error: deserialization_error: /);
+    assert.doesNotMatch(stderr, /Stack trace/);
   });
 });
 

@@ -53,6 +53,7 @@ export function callSpan(changes: Partial<CallSpan> = {}): CallSpan {
     end_ms: NOON + 10,
     error_code: null,
     error_message: null,
+    stacktrace: null,
     ended_by: null,
     timeout_ms: 30_000,
     request_chars: 7,

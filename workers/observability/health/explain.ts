@@ -102,6 +102,7 @@ export function explain(
     })),
     logs: logs.map(wireLog),
     ended_by: attributeText(span, "engine.ended_by") ?? null,
+    stacktrace: attributeText(span, "exception.stacktrace") ?? null,
     trace_id: span.trace_id,
   };
 }

@@ -36,6 +36,7 @@ function setup(recording: "all" | "some" | "none" = "all") {
       caller_invocation_id: null,
       function_id: "stock::take",
       error_code: "oops",
+      stacktrace: "at take (stock.ts:7)",
     }),
     callSpan({
       span_id: idOf(4, 16),
@@ -122,6 +123,15 @@ Deno.test("explain() includes payloads only on request", () => {
 
   assert.match(JSON.stringify(ask("i-1", true).span), /engine\.request"/);
   assert.doesNotMatch(JSON.stringify(ask("i-1", false)), /engine\.request"/);
+});
+
+Deno.test("explain() has the stack trace of the handler for operators only", () => {
+  const { ask } = setup();
+
+  assert.equal(ask("i-3", true).stacktrace, "at take (stock.ts:7)");
+  assert.equal(ask("i-3", false).stacktrace, null);
+  assert.equal(ask("i-1", true).stacktrace, null);
+  assert.doesNotMatch(JSON.stringify(ask("i-3", false)), /stock\.ts/);
 });
 
 for (

@@ -347,6 +347,7 @@ function attributesOf(call: CallSpan, redactor: Redactor | null): SpanAttribute[
   if (redactor) {
     attributes.push(["engine.request", textOf(call.request, redactor)]);
     attributes.push(["engine.response", textOf(call.response, redactor)]);
+    attributes.push(["exception.stacktrace", call.stacktrace ?? undefined]);
   }
   return attributes.filter((pair): pair is [string, Json] => pair[1] !== undefined);
 }

@@ -15,6 +15,7 @@ from typing import Any
 from ._codec import Invocation, encode, encode_error
 from ._context import CURRENT, CallContext
 from ._errors import ErrorBody, describe_raised, invalid
+from ._failures import FailureLog
 from ._output_marks import finish_output
 from ._registrations import Function
 from ._session import CANCELLED, Session
@@ -110,6 +111,7 @@ class Runner:
         self._pool = pool
         self._post = post
         self._now = now
+        self._failures = FailureLog(now)
         self._runs: dict[Invocation, _Run] = {}
 
     def run(self, invocation: Invocation, function: Function) -> None:
@@ -159,7 +161,7 @@ class Runner:
         except asyncio.CancelledError:
             error = CANCELLED
         except BaseException as raised:
-            error = describe_raised(raised)
+            error = self._describe(run, raised)
         finish_output()
         self._end(run, result, error)
 
@@ -182,11 +184,18 @@ class Runner:
                     return
                 result = _encode_result(invocation, value)
         except BaseException as raised:
-            error = describe_raised(raised)
+            error = self._describe(run, raised)
         finish_output()
         if run.span is not None:
             run.span.stop()  # Here, because the loop may be late.
         self._post(lambda: self._end(run, result, error))
+
+    def _describe(self, run: _Run, raised: BaseException) -> ErrorBody:
+        """Convert an exception; log it here, where output belongs to the call."""
+        error = describe_raised(raised)
+        if not run.context.cancelled:
+            self._failures.note(run.invocation.function_id, error)
+        return error
 
     def _begin_span(self, run: _Run) -> None:
         """Start the span, unless the sync part of the handler started it."""
