@@ -151,7 +151,7 @@ function open(
     const peer = { address, launch_id, builtin: null, operator: isOperator(headers) };
     const info = token ? { ...peer, token: token.id } : peer;
     const rules = rulesOf(token);
-    if (access) return (connection) => access.accept(connection, upgrade, info, rules);
+    if (access) return access.admit(upgrade, info, rules);
     const limited = rules ? { ...info, access: new Access({ token: rules }) } : info;
     return (connection) => router.open(connection, limited);
   };

@@ -24,7 +24,7 @@ import { RateWindow } from "../core/guards.ts";
 import type { PeerInfo } from "../core/peer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ListenerSettings } from "../ports/config.ts";
-import type { Connection, ConnectionEvents, Upgrade } from "../ports/connection.ts";
+import type { Accept, Connection, ConnectionEvents, Upgrade } from "../ports/connection.ts";
 import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../ports/events.ts";
 import type { Log } from "../ports/log.ts";
 import type { MemoryBudget } from "../ports/memory.ts";
@@ -52,6 +52,12 @@ export interface ListenerAccessOptions {
   open(connection: Connection, info: PeerInfo): HeldReceiver;
 }
 
+/** What an auth function is asked about. */
+interface Asked {
+  readonly address: string;
+  readonly request: JsonObject;
+}
+
 /** The access rules of one listener. */
 export class ListenerAccess {
   readonly #options: ListenerAccessOptions;
@@ -63,10 +69,16 @@ export class ListenerAccess {
     this.#rules = rulesOf(options.listener);
   }
 
-  /** Takes a connection, which may do what the rules, and those of its token, allow. */
-  accept(
+  /** Accepts a connection, which may do what the rules, and those of its token, allow. */
+  admit(upgrade: Upgrade, info: PeerInfo, token: TokenRules | undefined): Accept {
+    // Not later: the headers of a request may be gone once it is answered.
+    const asked: Asked = { address: upgrade.address, request: requestOf(upgrade) };
+    return (connection) => this.#accept(connection, asked, info, token);
+  }
+
+  #accept(
     connection: Connection,
-    upgrade: Upgrade,
+    asked: Asked,
     info: PeerInfo,
     token: TokenRules | undefined,
   ): ConnectionEvents {
@@ -83,21 +95,21 @@ export class ListenerAccess {
     const id = listener.rbac?.auth_function_id;
     if (id === undefined) begin(DEFAULT_GRANT);
     else {
-      this.#authenticate(id, upgrade, ended.signal).then(begin).catch((thrown: unknown) => {
-        if (!held.isClosed) this.#refuse(connection, upgrade, id, thrown);
+      this.#authenticate(id, asked, ended.signal).then(begin).catch((thrown: unknown) => {
+        if (!held.isClosed) this.#refuse(connection, asked, id, thrown);
       });
     }
     return held;
   }
 
   /** @throws {EngineError} When the function does not grant access. */
-  async #authenticate(id: string, upgrade: Upgrade, signal: AbortSignal): Promise<AccessGrant> {
+  async #authenticate(id: string, asked: Asked, signal: AbortSignal): Promise<AccessGrant> {
     const timeout_ms = this.#options.listener.rbac!.auth_timeout_ms;
-    const granted = await this.#options.call(id, requestOf(upgrade), { timeout_ms, signal });
+    const granted = await this.#options.call(id, asked.request, { timeout_ms, signal });
     return readGrant(granted, id);
   }
 
-  #refuse(connection: Connection, { address }: Upgrade, id: string, thrown: unknown): void {
+  #refuse(connection: Connection, { address }: Asked, id: string, thrown: unknown): void {
     const { clock, log, listener } = this.#options;
     const { code, message } = describeThrown(thrown);
     if (this.#warnings.allow(clock.now())) {

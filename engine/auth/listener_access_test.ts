@@ -51,7 +51,7 @@ function setup(rbac: Partial<RbacSettings> | undefined, more: Partial<ListenerSe
     const { pathname: path, searchParams: query } = new URL(target, "ws://here");
     const upgrade = { path, query, headers: new Headers(headers), address: "10.0.0.1" };
     const info = { address: "10.0.0.1", launch_id: null, builtin: null };
-    const events = rules.accept(connection, upgrade, info, undefined);
+    const events = rules.admit(upgrade, info, undefined)(connection);
     const say = (message: JsonObject) => events.text(JSON.stringify(message));
     return { connection, events, say };
   };

@@ -7,6 +7,7 @@
 import assert from "node:assert/strict";
 import { createToken, type Engine, revokeToken, startEngine } from "../../engine/mod.ts";
 import { EngineError, type Json, type JsonObject, registerWorker, type Worker } from "../../mod.ts";
+import { Certificates, findOpenssl } from "../fakes/certificates.ts";
 import { RawWsClient } from "../fakes/raw_ws_client.ts";
 import { until } from "../fakes/until.ts";
 import { WireClient } from "../fakes/wire_engine.ts";
@@ -22,6 +23,9 @@ const LISTENERS = `
     - name: hasty
       port: 0
       rbac: { auth_function_id: auth::hang, auth_timeout_ms: 100 }
+    - name: stuck
+      port: 0
+      rbac: { auth_function_id: auth::hang, auth_timeout_ms: 60000 }
     - name: gated
       port: 0
       middleware_function_id: gate::check
@@ -190,7 +194,7 @@ Deno.test("an auth function that throws, hangs or grants nothing refuses, with a
 Deno.test("without the worker of the auth function every connection is refused", async () => {
   await using it = await setup();
   await it.shop.shutdown();
-  await until(() => it.engine.info().listeners.length === 4, "it runs");
+  await until(() => it.engine.info().listeners.length === 5, "it runs");
 
   await until(async () => {
     const [code, message] = await it.refused("/");
@@ -229,6 +233,59 @@ Deno.test("a listener with tokens: true lets in created tokens only, until they 
 
   assert.equal(((await guest.receive()).error as JsonObject).code, "AUTH_ERROR");
   assert.equal((await guest.closeFrame()).code, 1008);
+});
+
+Deno.test("what a client sends before the grant is bounded, and the engine keeps serving", async () => {
+  await using it = await setup(LISTENERS + "  memory_mb: 128\n");
+  const port = it.port("stuck");
+  const frame = `{"type":"ping","x":"${"x".repeat(60_000)}"}`;
+  const clients: RawWsClient[] = [];
+  try {
+    for (let i = 0; i < 4; i++) clients.push(await RawWsClient.connect(port));
+    // A write waits while the engine does not read, and ends with its connection.
+    const floods = clients.map(async (client) => {
+      for (let sent = 0; sent < 200; sent++) await client.text(frame);
+    });
+    for (const flood of floods) flood.catch(() => {}); // Their sockets are destroyed below.
+    const guest = await it.open("partners");
+    for (let i = 0; i < 50; i++) {
+      assert.equal(await guest.value("orders::create", { n: i }), i + 1);
+    }
+    const health = { function_id: "engine::health::measure", payload: {} };
+    const { checks } = await it.shop.trigger<Json, { checks: JsonObject[] }>(health);
+    assert.deepEqual(checks.filter(({ status }) => status === "fail"), []);
+  } finally {
+    for (const client of clients) client.destroy();
+  }
+});
+
+Deno.test("deno-serve: frames wait for the grant, and what is not granted is refused", async () => {
+  await using it = await setup("  transport: deno-serve\n" + LISTENERS);
+  const guest = await it.open("partners", "/?as=slow");
+
+  assert.equal(await guest.value("orders::create", { n: 1 }), 2);
+  assert.equal((await guest.failure("admin::drop")).code, "FORBIDDEN");
+  const [code] = await it.refused("/?as=throw");
+  assert.equal(code, "AUTH_ERROR");
+});
+
+Deno.test({
+  name: "a listener has a certificate of its own, with which the default one has none",
+  ignore: !await findOpenssl("tests/e2e/listeners_test.ts"),
+  async fn() {
+    await using made = await Certificates.make();
+    const tls = `      tls: { cert: ${made.path("cert.pem")}, key: ${made.path("key.pem")} }\n`;
+    await using it = await setup(LISTENERS.replace("    - name: hasty", `${tls}    - name: hasty`));
+    const { url } = it.engine.info().listeners.find(({ name }) => name === "partners")!;
+    assert.match(url, /^wss:/);
+
+    using client = await RawWsClient.connect({
+      port: it.port("partners"),
+      ca: made.read("ca.pem"),
+    });
+    const { type } = JSON.parse(await client.nextText() ?? "null");
+    assert.equal(type, "workerregistered");
+  },
 });
 
 Deno.test("a port that is taken is named with its listener", async () => {

@@ -175,9 +175,10 @@ export class AccessGuard {
 
   /** A function that now gets another name than before loses the one before. */
   #leaveName(peer: Peer, own: string, key: string, apply: Apply): void {
-    const names = peer.access!.functions;
-    if (!names.has(own) || names.registered(own) === key) return;
-    this.#applyMessage(peer, { type: "unregisterfunction", ...namesOf(names.remove(own)) }, apply);
+    const before = namesOf(peer.access!.functions.remove(own));
+    const isSame = nameKey(before.namespace, before.id) === key;
+    if (isSame || !this.#holdsFunction(peer, before.id, before.namespace)) return;
+    this.#applyMessage(peer, { type: "unregisterfunction", ...before }, apply);
   }
 
   #registerType(

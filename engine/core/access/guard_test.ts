@@ -284,6 +284,22 @@ Deno.test("a hook accepts, renames or refuses a function; the owner keeps its ow
   assert.equal(it.access.functions.size, 0);
 });
 
+Deno.test("a function that a hook names otherwise the second time loses its first name", () => {
+  const it = setup({ expose: [], hooks: { function: "hook" } });
+  const register = (value: Json) => {
+    it.guest.say({ type: "registerfunction", id: "f" });
+    it.asked.at(-1)!.then({ value });
+    const views = it.router.directory.functionsOf(it.guest.worker_id);
+    return views.map(({ function_id, namespace }) => `${namespace} ${function_id}`);
+  };
+
+  assert.deepEqual(register({}), ["default f"]);
+  assert.deepEqual(register({ function_id: "g" }), ["default g"]);
+  assert.deepEqual(register({ function_id: "g", namespace: "blue" }), ["blue g"]);
+  assert.deepEqual(register({}), ["default f"]);
+  assert.equal(it.access.functions.size, 0);
+});
+
 Deno.test("functions of which none may be registered are rejected without a hook", () => {
   const grant = { mayRegisterFunctions: false };
   const it = setup({ expose: [], grant, hooks: { function: "hook" } });
