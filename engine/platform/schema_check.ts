@@ -56,8 +56,9 @@ const ALLOWED_CHARS_MAX = 200;
 const PATTERN_STEPS = { atLeast: 20, atMost: 200 } as const;
 const PATTERN_CHARS_PER_STEP = 2;
 const STEPS_PER_MS = 100_000;
-/** Steps of comparing an item with all others, besides those for its length. */
-const UNIQUE_ITEM_STEPS = 20;
+/** Steps of comparing one part of an item with all others, and characters that cost a step. */
+const UNIQUE_PART_STEPS = 40;
+const UNIQUE_CHARS_PER_STEP = 8;
 
 const TOO_MUCH_WORK: ValidationError = {
   path: "",
@@ -362,20 +363,33 @@ function areEqual(wanted: Json, value: Json, steps: Steps): boolean {
 }
 
 function areUnique(items: readonly Json[], steps: Steps): boolean {
-  const seen = new Set<string>();
+  const seen = new Set<Json>();
+  const seenTexts = new Set<string>();
   return items.every((item) => {
-    const text = canonical(item);
-    steps.take(UNIQUE_ITEM_STEPS + text.length);
-    return seen.size < seen.add(text).size;
+    if (item !== null && typeof item === "object") {
+      return seenTexts.size < seenTexts.add(canonical(item, steps)).size;
+    }
+    takePart(item, steps);
+    return seen.size < seen.add(item).size;
   });
 }
 
 /** A value as JSON with sorted members: objects with the same members are equal. */
-function canonical(value: Json): string {
+function canonical(value: Json, steps: Steps): string {
+  takePart(value, steps);
   if (value === null || typeof value !== "object") return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, steps)).join()}]`;
   const names = Object.keys(value).sort();
-  return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name]!)}`).join()}}`;
+  const members = names.map((name) => {
+    takePart(name, steps);
+    return `${JSON.stringify(name)}:${canonical(value[name]!, steps)}`;
+  });
+  return `{${members.join()}}`;
+}
+
+function takePart(part: Json, steps: Steps): void {
+  const chars = typeof part === "string" ? part.length : 0;
+  steps.take(UNIQUE_PART_STEPS + Math.floor(chars / UNIQUE_CHARS_PER_STEP));
 }
 
 /**

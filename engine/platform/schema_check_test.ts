@@ -255,7 +255,7 @@ for (
 Deno.test("A long list is checked for duplicates in one pass", () => {
   const check = createSchemas().compile({ properties: { ids: { uniqueItems: true } } });
   // Comparing each with every other would take minutes.
-  const ids = Array.from({ length: 200_000 }, (_, id): Json => ({ id }));
+  const ids = Array.from({ length: 50_000 }, (_, id): Json => ({ id }));
 
   assert.deepEqual(check({ ids }), []);
   assert.equal(check({ ids: [...ids, { id: 7 }] })[0]!.path, "/ids");
@@ -351,10 +351,10 @@ for (
 Deno.test("a large value is given more steps than a small one", () => {
   const row = { type: "object", required: ["id"], properties: { id: { type: "integer" } } };
   const check = createSchemas().compile({ items: { ...row, additionalProperties: false } });
-  const rows = Array.from({ length: 500_000 }, (_, id): Json => ({ id }));
+  const rows = Array.from({ length: 150_000 }, (_, id): Json => ({ id }));
 
   assert.deepEqual(check(rows), []);
-  assert.equal(check([...rows, { id: "x" }])[0]!.path, "/500000/id");
+  assert.equal(check([...rows, { id: "x" }])[0]!.path, "/150000/id");
 });
 
 for (

@@ -23,8 +23,8 @@ export const SCHEMA_PATTERNS_MAX = 100;
 export const CHECK_STEPS = 5_000_000;
 /** Further steps for each part of the value, so that large values can be checked. */
 const STEPS_PER_PART = 16;
-/** Parts of a value that count for that. */
-const COUNTED_PARTS_MAX = 6_000_000;
+/** Parts of a value that count for that: no check takes over 15,000,000 steps. */
+const COUNTED_PARTS_MAX = 625_000;
 
 /** Name of the keyword that counts; a schema cannot have it, since unknown ones are left out. */
 export const STEPS_KEYWORD = "engine:steps";
@@ -50,6 +50,8 @@ const ONE = keywords(
   "not if then else propertyNames additionalProperties items contains",
   "unevaluatedItems unevaluatedProperties",
 );
+/** Those among them that forget the errors of their schema. */
+const RESETS = keywords("not if");
 const LISTS = keywords("anyOf oneOf allOf prefixItems");
 const NAMED = keywords(
   "properties patternProperties dependentSchemas dependencies $defs definitions",
@@ -68,9 +70,15 @@ const LIST_CHARS = 2;
 /** Longest name of a member that costs nothing more. */
 const NAME_CHARS = 64;
 /** Steps of an alternative, which makes an error when it does not fit, and of a reference. */
-const BRANCH_STEPS = 20;
+const BRANCH_STEPS = 40;
+/** Steps of a subschema whose errors are forgotten. */
+const RESET_STEPS = 10;
+/** Steps of an item that `contains` reads, which makes an error each time it does not fit. */
+const CONTAINED_STEPS = 100;
+/** Steps that are counted before they are taken. */
+const COUNTED_AHEAD = 100_000;
 /** Steps of reading a member without knowing its name. */
-export const MEMBER_STEPS = 20;
+export const MEMBER_STEPS = 40;
 
 /** A schema that counts its steps. */
 export interface MeteredSchema {
@@ -108,7 +116,7 @@ export function meterSchema(schema: boolean | JsonObject): MeteredSchema {
     return Object.fromEntries(kept);
   };
   const ofKeyword = (name: string, value: Json): { value: Json; steps: number } | undefined => {
-    if (ONE.has(name)) return { value: ofSchema(value), steps: 1 };
+    if (ONE.has(name)) return { value: ofSchema(value), steps: RESETS.has(name) ? RESET_STEPS : 1 };
     if (LISTS.has(name) && Array.isArray(value)) {
       return { value: value.map(ofSchema), steps: BRANCH_STEPS * value.length };
     }
@@ -192,11 +200,14 @@ export class Steps {
   /** Takes the steps of applying a subschema to `data`. @throws {OutOfSteps} */
   readonly apply = ([own, items, members, nested]: StepCost, data: unknown): void => {
     let steps = own;
-    if (Array.isArray(data)) steps += items * data.length * BRANCH_STEPS;
+    if (Array.isArray(data)) steps += items * data.length * CONTAINED_STEPS;
     else if (members > 0 && data !== null && typeof data === "object") {
       for (const name in data) {
         steps += members * MEMBER_STEPS;
         if (name.length > NAME_CHARS) steps += nested * name.length;
+        if (steps < COUNTED_AHEAD) continue;
+        this.take(steps);
+        steps = 0;
       }
     }
     this.take(steps);

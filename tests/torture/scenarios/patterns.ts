@@ -94,6 +94,19 @@ export const PATTERN_ATTACKS: readonly Heavy[] = [
     },
   },
   {
+    name: "schemas that search long lists",
+    async act(setting) {
+      const schemas = [
+        '{"uniqueItems":true}',
+        '{"contains":{"contains":{"type":"string"}}}',
+        '{"items":{"not":{"oneOf":[{"const":-1},{"type":"string"}]}}}',
+      ];
+      await offer(setting, schemas);
+      const items = Array.from({ length: setting.campaign.choose(30_000, 200_000) }, (_, i) => i);
+      return await callAll(setting, schemas.length, () => JSON.stringify(items), '[["x"]]');
+    },
+  },
+  {
     name: "schemas of 60 KiB to be compiled",
     async act(setting) {
       const count = setting.campaign.choose(2, 10);
