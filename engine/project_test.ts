@@ -98,7 +98,7 @@ async function setup(text: string | null = TEXT) {
     known: KNOWN,
     clock: new FakeClock(),
     log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
-    directory: { functions: () => [] } as unknown as BuiltinsOptions["directory"],
+    directory: { builtinFunctions: () => [] } as unknown as BuiltinsOptions["directory"],
     dial: () => (_url, events) => ({ send: quiet, close: () => events.closed(1000, "") }),
     host: {} as BuiltinsOptions["host"],
   });

@@ -12,9 +12,14 @@ import npmModule from "../../sdk/npm/engine_sdk.js" with { type: "text" };
 import npmPackage from "../../sdk/npm/package.json" with { type: "text" };
 import initPy from "../../sdk/python/src/engine_sdk/__init__.py" with { type: "text" };
 import callsPy from "../../sdk/python/src/engine_sdk/_calls.py" with { type: "text" };
+import channelSocketPy from "../../sdk/python/src/engine_sdk/_channel_socket.py" with {
+  type: "text",
+};
+import channelsPy from "../../sdk/python/src/engine_sdk/_channels.py" with { type: "text" };
 import codecPy from "../../sdk/python/src/engine_sdk/_codec.py" with { type: "text" };
 import contextPy from "../../sdk/python/src/engine_sdk/_context.py" with { type: "text" };
 import errorsPy from "../../sdk/python/src/engine_sdk/_errors.py" with { type: "text" };
+import failuresPy from "../../sdk/python/src/engine_sdk/_failures.py" with { type: "text" };
 import fastPy from "../../sdk/python/src/engine_sdk/_fast.py" with { type: "text" };
 import handlersPy from "../../sdk/python/src/engine_sdk/_handlers.py" with { type: "text" };
 import loggerPy from "../../sdk/python/src/engine_sdk/_logger.py" with { type: "text" };
@@ -43,9 +48,12 @@ import pyTyped from "../../sdk/python/src/engine_sdk/py.typed" with { type: "tex
 export const PYTHON_FILES: Readonly<Record<string, string>> = {
   "__init__.py": initPy,
   "_calls.py": callsPy,
+  "_channel_socket.py": channelSocketPy,
+  "_channels.py": channelsPy,
   "_codec.py": codecPy,
   "_context.py": contextPy,
   "_errors.py": errorsPy,
+  "_failures.py": failuresPy,
   "_fast.py": fastPy,
   "_handlers.py": handlersPy,
   "_logger.py": loggerPy,
