@@ -384,6 +384,9 @@ export class Router {
       const detail = `${id} is a function of the engine from now on`;
       this.#errorReplies.warn(other, "a registration has no effect any more", detail);
     }
+    const { schemas, settings } = this.#options;
+    const isChecked = message.request_format !== undefined && !peer.isBuiltin;
+    if (isChecked && settings.validate_payloads) schemas.prepare?.();
     this.#report({ type: "functions_changed", worker_id: peer.id, ids_changed: isNew });
     this.#names.registered(peer, id, namespace);
     this.#handovers.functionRegistered(peer, id, namespace);

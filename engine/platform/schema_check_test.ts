@@ -25,6 +25,15 @@ Deno.test("a valid value has no errors", () => {
   assert.deepEqual(check({ a: 1, b: 2, more: "is allowed" }), []);
 });
 
+Deno.test("prepare() may be called at any time, and changes nothing", () => {
+  const schemas = createSchemas();
+  schemas.prepare!();
+  const check = schemas.compile({ type: "string" });
+  schemas.prepare!();
+
+  assert.deepEqual([check("x").length, check(1).length], [0, 1]);
+});
+
 Deno.test("every error of a value is listed with its path", () => {
   const check = createSchemas().compile({
     type: "object",

@@ -19,6 +19,11 @@ export type SchemaCheck = (value: Json) => readonly ValidationError[];
 /** Compiles schemas. */
 export interface Schemas {
   /**
+   * Called when a function with a schema is registered: loads part of what compile() needs, so that
+   * the first call does not wait for all of it.
+   */
+  prepare?(): void;
+  /**
    * Compiles a JSON Schema (2020-12).
    *
    * @throws {EngineError} `invalid_schema` when it is no usable schema or needs remote documents.

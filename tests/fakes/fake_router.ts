@@ -67,6 +67,8 @@ export interface FakeRouter {
   readonly events: EngineEvent[];
   /** Telemetry frames of all connections. */
   readonly telemetry: TelemetryFrame[];
+  /** How often schemas were to be prepared. */
+  prepared(): number;
   /** Opens a connection; its greeting is taken already. */
   open(info?: Partial<PeerInfo>): FakeWorker;
   /** Opens a connection of a built-in worker. */
@@ -84,10 +86,11 @@ export function fakeRouter(
   const events: EngineEvent[] = [];
   const telemetry: TelemetryFrame[] = [];
   let ids = 0;
+  let prepared = 0;
   const newId = () => `00000000-0000-4000-9000-${String(++ids).padStart(12, "0")}`;
   const router = new Router({
     clock,
-    schemas: fakeSchemas,
+    schemas: { ...fakeSchemas, prepare: () => void prepared++ },
     settings: { ...DEFAULT_SETTINGS, ...settings },
     newId,
     report: (event) => events.push(event),
@@ -106,7 +109,7 @@ export function fakeRouter(
     return { ...remote, worker_id, reattach_token };
   };
   const openBuiltin = (builtin: string) => open({ builtin, address: null });
-  return { router, clock, events, telemetry, open, openBuiltin };
+  return { router, clock, events, telemetry, prepared: () => prepared, open, openBuiltin };
 }
 
 /** A call as a worker receives it. */
