@@ -70,11 +70,16 @@ export async function connectToEngine(options: ConnectOptions): Promise<EngineCo
   const dial = options.dial ?? (options.isShort ? shortDial : undefined);
   const { promise: opened, resolve, reject } = Promise.withResolvers<void>();
   let reason = "";
+  /** Why the engine closes the connection, as it says in a frame before. */
+  let refusal: string | undefined;
   const worker = registerWorker(url, {
     workerName: "engine-cli",
     telemetry: false, // A command ends before its telemetry is of use.
     reconnect: { maxAttempts: 1 },
-    onError: (error) => reason ||= error.message,
+    onError: (error) => {
+      reason ||= error.message;
+      if ((error as { code?: unknown }).code === "AUTH_ERROR") refusal = error.message;
+    },
     ...token === undefined ? {} : { token },
     ...key === undefined ? {} : { headers: { [CONTROL_HEADER]: key } },
     ...dial === undefined ? {} : { dial },
@@ -95,7 +100,7 @@ export async function connectToEngine(options: ConnectOptions): Promise<EngineCo
     clearTimeout(timer);
     stopListening();
   }
-  return connectionOf(worker);
+  return connectionOf(worker, () => refusal);
 }
 
 function readUrl(text: string): string {
@@ -150,7 +155,7 @@ function withoutSecrets(text: string): string {
   return `${protocol}//${host}${pathname === "/" && search === "" ? "" : pathname + search}`;
 }
 
-function connectionOf(worker: Worker): EngineConnection {
+function connectionOf(worker: Worker, refusal: () => string | undefined): EngineConnection {
   return {
     async call(function_id: string, payload: Json, options: CallOptions = {}) {
       try {
@@ -159,7 +164,10 @@ function connectionOf(worker: Worker): EngineConnection {
         const { code } = thrown as { code?: unknown };
         // The SDK uses this code for a lost connection, the engine for a worker that ended.
         const isLost = code === "invocation_stopped" && worker.connectionState !== "connected";
-        throw isLost ? new ConnectionLost(function_id) : thrown;
+        if (!isLost) throw thrown;
+        const why = refusal();
+        if (why === undefined) throw new ConnectionLost(function_id);
+        throw new CommandError(`The engine closed the connection: ${why}`);
       }
     },
     [Symbol.asyncDispose]: () => worker.shutdown(),

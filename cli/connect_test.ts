@@ -77,6 +77,27 @@ Deno.test("a call reports whether its worker ended or the connection was lost", 
   await assert.rejects(other.call("a::b", {}), ConnectionLost);
 });
 
+Deno.test("a connection that access rules refuse is reported with the engine's reason", async () => {
+  const dial: Dial = (_url, events) => {
+    queueMicrotask(() => events.opened());
+    const error = { code: "AUTH_ERROR", message: "Token ci was revoked" };
+    return {
+      send(message) {
+        if (!String(message).includes("a::b")) return;
+        events.text(JSON.stringify({ type: "error", error }));
+        queueMicrotask(() => events.closed(1008, error.message));
+      },
+      close: () => queueMicrotask(() => events.closed(1000, "")),
+    };
+  };
+  await using engine = await connectToEngine({ url: "ws://127.0.0.1:1", dial });
+
+  await assert.rejects(engine.call("a::b", {}), {
+    name: "CommandError",
+    message: "The engine closed the connection: Token ci was revoked",
+  });
+});
+
 /** The headers that a dial to this address sends. */
 async function headersTo(url: string, key: string | undefined): Promise<Record<string, string>> {
   const asked: string[] = [];

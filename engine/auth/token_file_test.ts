@@ -123,3 +123,17 @@ Deno.test("a file of another program is refused and left as it is", async () => 
     assert.equal(await Deno.readTextFile(it.path), text);
   }
 });
+
+Deno.test("a change waits for that of another process", async () => {
+  await using it = await setup();
+  const other = await Deno.open(`${it.path}.lock`, { create: true, write: true });
+  await other.lock(true);
+
+  const created = createToken(it.path, { name: "ci" }, NOW);
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  assert.deepEqual(listTokens(it.path), []);
+  other.close();
+  await created;
+
+  assert.deepEqual(listTokens(it.path).map(({ name }) => name), ["ci"]);
+});

@@ -119,3 +119,20 @@ Deno.test("a wrong secret with a known id is wrong, and other texts are no creat
     assert.equal(it.tokens.find(text).state, "unknown", text);
   }
 });
+
+Deno.test("a change within the time of the one before is noticed, though the file looks the same", async () => {
+  await using it = await setup();
+  const token = await it.create({ name: "ci", allow: ["x"] });
+  const allowed = () => {
+    const found = it.tokens.find(token);
+    return found.state === "valid" ? found.token.allow : found.state;
+  };
+  assert.deepEqual(allowed(), ["x"]);
+  const { atime, mtime } = await Deno.stat(it.path);
+
+  const text = await Deno.readTextFile(it.path);
+  await Deno.writeTextFile(it.path, text.replace('["x"]', '["y"]'));
+  await Deno.utime(it.path, atime!, mtime!);
+
+  assert.deepEqual(allowed(), ["y"]);
+});
