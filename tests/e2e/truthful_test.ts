@@ -6,6 +6,7 @@
  */
 import assert from "node:assert/strict";
 import { EngineProcess } from "../fakes/engine_process.ts";
+import { findPython, PYTHON_ENV } from "../fakes/programs.ts";
 import { until } from "../fakes/until.ts";
 
 const MANIFEST = `name: py
@@ -174,3 +175,55 @@ for (const isForbidden of [false, true]) {
     assert.deepEqual([...answers].sort(), isForbidden ? ["shop"] : ["shop", "till"]);
   });
 }
+
+const SLOW_PYTHON = `
+import threading
+from engine_sdk import InitOptions, register_worker
+
+worker = register_worker(options=InitOptions(worker_name="slow-python", max_threads=1))
+held = threading.Event()
+worker.register_function("slow::hold", lambda payload: held.wait(600) and None)
+worker.register_function("slow::free", lambda payload: held.set())
+threading.Event().wait()
+`;
+
+const ignore = !await findPython("tests/e2e/truthful_test.ts");
+
+Deno.test(
+  { ignore, name: "doctor names a handler that holds the last thread of a Python worker" },
+  async () => {
+    await using engine = await EngineProcess.start();
+    const child = new Deno.Command("python3", {
+      args: ["-c", SLOW_PYTHON],
+      env: { ...PYTHON_ENV, ENGINE_URL: engine.url, OTEL_METRIC_EXPORT_INTERVAL: "500" },
+      stdin: "null",
+      stderr: "null",
+    }).spawn();
+    await using _ended = {
+      async [Symbol.asyncDispose]() {
+        child.kill("SIGKILL");
+        await child.status;
+      },
+    };
+    await using caller = engine.connect("caller");
+    const hold = { function_id: "slow::hold", payload: {}, timeout_ms: 300 };
+    await until(async () => {
+      const code = await caller.trigger(hold).then(() => "", (error) => error.code);
+      return code === "timeout" || code === "TIMEOUT";
+    }, () => engine.stderr);
+    void caller.trigger({ function_id: "slow::hold", payload: {} }).catch(() => {});
+
+    let found: { name: string; status: string; message: string }[] = [];
+    const check = (name: string) => found.find((each) => each.name === name)!;
+    await until(async () => {
+      found = JSON.parse((await engine.command("doctor", "--json")).stdout).checks;
+      return check("deadlines").status === "warn" && check("threads").status === "warn";
+    }, () => JSON.stringify(found));
+
+    assert.match(check("deadlines").message, /slow::hold of slow-python for \d+ s/);
+    assert.match(
+      check("threads").message,
+      /^All threads of slow-python are busy and \d+ calls wait/,
+    );
+  },
+);

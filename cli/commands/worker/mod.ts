@@ -26,6 +26,7 @@ import {
   stageOf,
   statusOf,
 } from "./follow.ts";
+import { readLoads, renderLoads } from "./load.ts";
 import { addLogs } from "./logs.ts";
 import { readInactiveTriggers, renderInactiveTriggers } from "./triggers.ts";
 import { renderStatus, renderWorkers } from "./view.ts";
@@ -91,11 +92,14 @@ export function addStatus(group: Command, terminal: Terminal): void {
       await using engine = await terminal.connect(flags);
       const status = await statusOf(engine, name);
       const inactive_triggers = await readInactiveTriggers(engine, status);
+      const loads = await readLoads(engine, status);
       if (flags.json) {
-        return terminal.out(compactJson({ ...status, inactive_triggers } as unknown as Json));
+        const all = { ...status, inactive_triggers, handlers: loads };
+        return terminal.out(compactJson(all as unknown as Json));
       }
       for (const line of renderStatus(status, terminal.wall())) terminal.out(line);
-      for (const line of renderInactiveTriggers(inactive_triggers)) terminal.out(`  ${line}`);
+      const more = [...renderLoads(loads), ...renderInactiveTriggers(inactive_triggers)];
+      for (const line of more) terminal.out(`  ${line}`);
     });
 }
 

@@ -66,7 +66,7 @@ Deno.test("worker status has one property per line, and --json is one line", asy
 
   assert.equal(terminal.outLines[0], "math");
   const status = JSON.parse(terminal.outLines.at(-1)!);
-  assert.deepEqual(status, { ...math, inactive_triggers: [] });
+  assert.deepEqual(status, { ...math, inactive_triggers: [], handlers: [] });
 });
 
 Deno.test("worker start waits until the worker is ready", async () => {

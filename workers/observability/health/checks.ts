@@ -53,6 +53,7 @@ const WORKER_LAG_MS: Limits = { warn: 250, fail: 5_000 };
 const QUEUED_BYTES: Limits = { warn: 1024 * 1024, fail: 64 * 1024 * 1024 };
 const SLOW_P99_MS: Limits = { warn: 1_000, fail: Infinity };
 const SKEW_MS: Limits = { warn: 2_000, fail: 60_000 };
+const OVERDUE_S: Limits = { warn: 0, fail: Infinity };
 const SYNC_MS: Limits = { warn: 100, fail: 2_000 };
 /** A p99 of fewer calls is meaningless. */
 const CALLS_MIN = 20;
@@ -71,6 +72,8 @@ export async function measureHealth(parts: HealthParts): Promise<HealthCheck[]> 
   return [
     engineLag(parts),
     workerLag(samples),
+    overdueHandlers(parts),
+    busyThreads(parts),
     stalledWrites(samples),
     slowFunctions(parts),
     missingSchemas(parts),
@@ -119,6 +122,38 @@ function workerLag(samples: readonly WorkerSample[]): HealthCheck {
       `The event loop of ${name} was ${shown(value)} ms late, the most of ${known.length} workers`,
     remedy: ({ name }) =>
       `A handler of ${name} computes without a pause; split the work or add replicas`,
+  });
+}
+
+function overdueHandlers({ workers }: HealthParts): HealthCheck {
+  const late = workers.loads().flatMap(({ name, overdue }) =>
+    overdue.map(({ function_id, seconds }) => ({
+      name: `${function_id} of ${name}`,
+      value: seconds,
+    }))
+  );
+  return ofWorst("deadlines", late, OVERDUE_S, {
+    none: "No handler is known to run past its deadline",
+    found: ({ name, value }) =>
+      `${late.length} functions run past their deadline: ` +
+      `${named(late.map((each) => each.name))}; ${name} for ${Math.round(value)} s, the longest`,
+    remedy: ({ name }) =>
+      `The caller of ${name} has its error already: give what it waits for a timeout, or ` +
+      "return when context.cancelled is set; until then it holds a thread",
+  });
+}
+
+function busyThreads({ workers }: HealthParts): HealthCheck {
+  const full = workers.loads().filter(({ threads_busy, threads_max, calls_waiting }) =>
+    calls_waiting > 0 && threads_max !== null && (threads_busy ?? 0) >= threads_max
+  );
+  const found = full.map(({ name, calls_waiting }) => ({ name, value: calls_waiting }));
+  return ofWorst("threads", found, { warn: 1, fail: Infinity }, {
+    none: "No worker is known to have calls that wait for a thread",
+    found: ({ name, value }) =>
+      `All threads of ${name} are busy and ${value} calls wait, the most of ${full.length} workers`,
+    remedy: ({ name }) =>
+      `See engine worker status ${name}; raise max_threads, add replicas, or make handlers async`,
   });
 }
 

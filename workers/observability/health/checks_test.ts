@@ -61,6 +61,8 @@ Deno.test("All checks of an idle engine are ok, without a remedy", async () => {
   assert.deepEqual([...checks.keys()], [
     "event loop",
     "event loops of workers",
+    "deadlines",
+    "threads",
     "writes",
     "slow functions",
     "schemas",
@@ -153,6 +155,29 @@ Deno.test("Functions without a schema are counted and the first are named", asyn
     check.message,
     "4 of 5 functions have no payload schema: f::b, f::c, f::d and 1 more",
   );
+});
+
+Deno.test("Handlers past their deadline are named, and workers whose threads are all busy", async () => {
+  using it = setup();
+  it.at.workers = [workerView("w1", { name: "py" })];
+  const point = (name: string, value: number, function_id?: string) =>
+    metricPoint(`engine.handlers.${name}`, value, {
+      attributes: function_id === undefined ? {} : { "engine.function.id": function_id },
+    });
+  it.at.look.record([
+    point("waiting", 12),
+    point("threads.busy", 40),
+    point("threads.max", 40),
+    point("overdue", 35, "py::slow"),
+  ]);
+
+  const checks = await it.measure();
+  const late = checks.get("deadlines")!;
+  assert.deepEqual([late.status, late.measured], ["warn", 35]);
+  assert.match(late.message, /py::slow of py for 35 s, the longest$/);
+  const full = checks.get("threads")!;
+  assert.deepEqual([full.status, full.measured], ["warn", 12]);
+  assert.match(full.message, /^All threads of py are busy and 12 calls wait/);
 });
 
 Deno.test("Functions of workers of different names are counted and named", async () => {

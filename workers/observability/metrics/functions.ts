@@ -16,6 +16,7 @@ import type { MetricPoint, SdkMetrics } from "./otlp.ts";
 import type { Rollups } from "./rollups.ts";
 import type { EngineSample, Sampler } from "./sampler.ts";
 import { METRICS_SAMPLES_MAX, type SeriesStore } from "./series.ts";
+import type { WorkerMonitor } from "./workers.ts";
 
 /** Sources of the functions. */
 export interface MetricsSources {
@@ -27,6 +28,7 @@ export interface MetricsSources {
   readonly rollups: Rollups;
   readonly alerts: Alerts;
   readonly sdk: SdkMetrics;
+  readonly workers: Pick<WorkerMonitor, "loads">;
   /** Workers that connected and disconnected since the engine started. */
   readonly workerCounts: { readonly spawns: number; readonly deaths: number };
 }
@@ -73,6 +75,9 @@ export function registerMetricsFunctions(
   const { sampler, series, meters } = sources;
   add("engine::metrics::sample", "Calls and resource usage of the last second", Nothing, () => {
     return sampler.latest;
+  });
+  add("engine::metrics::handlers", "Threads, waiting calls and late handlers", Nothing, () => {
+    return { workers: sources.workers.loads() };
   });
   add("engine::metrics::series", "The last minutes, per second", Series, (query) => {
     return series.read(query);

@@ -36,6 +36,7 @@ function setup() {
     rollups,
     alerts: new Alerts([], 0, recordingLog(lines), () => {}),
     sdk: new SdkMetrics(at.clock),
+    workers: at.look,
     workerCounts: { spawns: 3, deaths: 1 },
   });
   const call = (id: string, payload: Json = {}) =>
@@ -50,6 +51,7 @@ Deno.test("registerMetricsFunctions() registers every function", () => {
     "engine::alerts::evaluate",
     "engine::alerts::list",
     "engine::metrics::functions",
+    "engine::metrics::handlers",
     "engine::metrics::list",
     "engine::metrics::sample",
     "engine::metrics::series",

@@ -29,8 +29,30 @@ export interface WorkerSample {
   readonly event_loop_lag_ms: number | null;
 }
 
+/** How busy the handlers of a connection are, as its SDK reports it. */
+export interface HandlerLoad {
+  readonly worker_id: string;
+  /** Announced name, or else the id. */
+  readonly name: string;
+  /** Threads that run a handler, and how many there may be; `null`: unknown, or it has none. */
+  readonly threads_busy: number | null;
+  readonly threads_max: number | null;
+  /** Calls that wait for a thread. */
+  readonly calls_waiting: number;
+  /** Functions whose handlers run past their deadline, the latest first. */
+  readonly overdue: readonly { readonly function_id: string; readonly seconds: number }[];
+}
+
+/** Functions past their deadline that are kept of one connection. */
+const OVERDUE_MAX = 50;
+
 /** Latest metrics that an SDK reported of its process. */
 interface Reported {
+  threads_busy: number | null;
+  threads_max: number | null;
+  calls_waiting: number | null;
+  /** Seconds past the deadline, by function. */
+  readonly overdue: Map<string, number>;
   memory_bytes: number | null;
   cpu_percent: number | null;
   lag_ms: number | null;
@@ -85,7 +107,7 @@ export class WorkerMonitor {
 
   /** Stores process metrics of SDKs; ignores other metrics. */
   record(points: readonly MetricPoint[]): void {
-    for (const { worker_id, name, value, time_ms } of points) {
+    for (const { worker_id, name, value, time_ms, attributes } of points) {
       if (worker_id === null || !this.#directory.worker(worker_id)) continue;
       const report = this.#reportOf(worker_id);
       report.atMs = this.#clock.now();
@@ -93,6 +115,7 @@ export class WorkerMonitor {
       if (name === "process.memory.usage") report.memory_bytes = value;
       else if (name === "process.cpu.utilization") report.cpu_percent = round(value * 100);
       else if (name === "engine.event_loop.lag.max") report.lag_ms = round(value * 1_000);
+      else if (name.startsWith(HANDLERS)) recordHandlers(report, name, value, attributes);
     }
   }
 
@@ -131,6 +154,29 @@ export class WorkerMonitor {
     });
   }
 
+  /** How busy the handlers of each connection are whose SDK reports it. */
+  loads(): HandlerLoad[] {
+    return this.#directory.workers().flatMap((view) => {
+      const report = this.#fresh(view);
+      if (!report || report.calls_waiting === null) return [];
+      const { threads_busy, threads_max, calls_waiting } = report;
+      const overdue = [...report.overdue].map(([function_id, seconds]) => ({
+        function_id,
+        seconds,
+      }))
+        .sort((a, b) => b.seconds - a.seconds);
+      const { id, name } = view;
+      return [{
+        worker_id: id,
+        name: name ?? id,
+        threads_busy,
+        threads_max,
+        calls_waiting,
+        overdue,
+      }];
+    });
+  }
+
   /** Worker clock minus engine clock in milliseconds, by worker id; includes network delay. */
   skews(): ReadonlyMap<string, number> {
     const skews = this.#directory.workers().flatMap((view) => {
@@ -150,7 +196,17 @@ export class WorkerMonitor {
   #reportOf(workerId: string): Reported {
     let report = this.#reports.get(workerId);
     if (!report) {
-      report = { memory_bytes: null, cpu_percent: null, lag_ms: null, skew_ms: null, atMs: 0 };
+      report = {
+        memory_bytes: null,
+        cpu_percent: null,
+        lag_ms: null,
+        skew_ms: null,
+        threads_busy: null,
+        threads_max: null,
+        calls_waiting: null,
+        overdue: new Map(),
+        atMs: 0,
+      };
       this.#reports.set(workerId, report);
     }
     return report;
@@ -179,5 +235,25 @@ export class WorkerMonitor {
     for (const name of this.#restartsByName.keys()) {
       if (!names.has(name)) this.#restartsByName.delete(name);
     }
+  }
+}
+
+const HANDLERS = "engine.handlers.";
+
+/** A report begins with the calls that wait, and names only functions that are overdue now. */
+function recordHandlers(
+  report: Reported,
+  name: string,
+  value: number,
+  attributes: MetricPoint["attributes"],
+): void {
+  const function_id = attributes["engine.function.id"];
+  if (name === `${HANDLERS}waiting`) {
+    report.calls_waiting = value;
+    report.overdue.clear();
+  } else if (name === `${HANDLERS}threads.busy`) report.threads_busy = value;
+  else if (name === `${HANDLERS}threads.max`) report.threads_max = value;
+  else if (name === `${HANDLERS}overdue` && function_id && report.overdue.size < OVERDUE_MAX) {
+    report.overdue.set(function_id, round(value));
   }
 }

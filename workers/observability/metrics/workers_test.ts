@@ -111,3 +111,43 @@ Deno.test("The supervisor is asked at a bounded rate, one request at a time", as
   await at.look.refresh(2_000);
   assert.equal(at.looks, 2);
 });
+
+const handlers = (name: string, value: number, function_id?: string) =>
+  metricPoint(`engine.handlers.${name}`, value, {
+    attributes: function_id === undefined ? {} : { "engine.function.id": function_id },
+  });
+
+Deno.test("WorkerMonitor.loads() has threads, waiting calls and late handlers as last reported", () => {
+  using at = setup();
+  assert.deepEqual(at.look.loads(), []);
+  at.look.record(SAID);
+  assert.deepEqual(at.look.loads(), []);
+
+  const threads = [handlers("threads.busy", 40), handlers("threads.max", 40)];
+  at.look.record([
+    handlers("waiting", 12),
+    ...threads,
+    handlers("overdue", 3, "py::b"),
+    handlers("overdue", 35, "py::a"),
+    handlers("overdue", 1),
+  ]);
+
+  const load = { worker_id: "w1", name: "math", threads_busy: 40, threads_max: 40 };
+  assert.deepEqual(at.look.loads(), [{
+    ...load,
+    calls_waiting: 12,
+    overdue: [{ function_id: "py::a", seconds: 35 }, { function_id: "py::b", seconds: 3 }],
+  }]);
+
+  at.look.record([handlers("waiting", 0), ...threads]);
+  assert.deepEqual(at.look.loads(), [{ ...load, calls_waiting: 0, overdue: [] }]);
+});
+
+Deno.test("WorkerMonitor.loads() keeps a bounded number of late functions", () => {
+  using at = setup();
+  const many = Array.from({ length: 500 }, (_, i) => handlers("overdue", i, `py::f${i}`));
+
+  at.look.record([handlers("waiting", 0), ...many]);
+
+  assert.equal(at.look.loads()[0]!.overdue.length, 50);
+});

@@ -9,18 +9,25 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 from ._codec import Invocation, encode, encode_error
 from ._context import CURRENT, CallContext
 from ._errors import ErrorBody, describe_raised, invalid
 from ._failures import FailureLog
+from ._otlp import Gauge
 from ._output_marks import finish_output
 from ._registrations import Function
 from ._session import CANCELLED, Session
 from ._telemetry import Span, Telemetry
 from ._threads import ThreadPool
+
+LATE_FUNCTIONS_MAX: Final = 20
+"""Functions that run past their deadline and are reported, the latest first."""
+
+log = logging.getLogger("engine_sdk")
 
 Bound = Callable[[Any, Any, CallContext], Any]
 """A handler adapted to all three arguments, whichever the user's handler accepts."""
@@ -113,6 +120,10 @@ class Runner:
         self._now = now
         self._failures = FailureLog(now)
         self._runs: dict[Invocation, _Run] = {}
+        self._was_full = False
+        """Whether calls waited for a thread when that was last measured."""
+        if telemetry is not None:
+            telemetry.load = self.load
 
     def run(self, invocation: Invocation, function: Function) -> None:
         """Start a handler; its outcome answers the invocation."""
@@ -126,6 +137,37 @@ class Runner:
             self._pool.submit(lambda: self._run_in_thread(run, function))
         except RuntimeError as error:  # The system has no threads left.
             self._end(run, None, describe_raised(error))
+
+    def load(self) -> list[Gauge]:
+        """Measure the threads, the calls that wait for one, and the handlers that are late."""
+        busy, busy_max, waiting = self._pool.load()
+        late: dict[str, float] = {}
+        now = self._now()
+        for invocation, run in self._runs.items():
+            if run.started and invocation.deadline is not None and invocation.deadline < now:
+                seconds = (now - invocation.deadline) / 1000
+                late[invocation.function_id] = max(seconds, late.get(invocation.function_id, 0))
+        worst = sorted(late.items(), key=lambda entry: -entry[1])[:LATE_FUNCTIONS_MAX]
+        self._warn(busy >= busy_max and waiting > 0, busy_max, waiting, worst)
+        return [
+            Gauge("engine.handlers.waiting", "1", waiting),
+            Gauge("engine.handlers.threads.busy", "1", busy),
+            Gauge("engine.handlers.threads.max", "1", busy_max),
+            *(Gauge("engine.handlers.overdue", "s", late, name) for name, late in worst),
+        ]
+
+    def _warn(
+        self, is_full: bool, threads: int, waiting: int, worst: list[tuple[str, float]]
+    ) -> None:
+        """Log once that calls wait for a thread, until none does."""
+        if is_full and not self._was_full:
+            late = "".join(
+                f"; {function_id} runs {seconds:.0f} s past its deadline"
+                for function_id, seconds in worst[:1]
+            )
+            text = "[engine] All %d threads are busy, so %d calls wait%s"
+            log.warning(text, threads, waiting, late)
+        self._was_full = is_full
 
     def abort(self, invocation: Invocation, reason: str | None) -> None:
         """Cancel an invocation: set its context's flag, cancel its task."""
@@ -154,6 +196,7 @@ class Runner:
 
     async def _await(self, run: _Run, start: Callable[[], Awaitable[Any]]) -> None:
         CURRENT.set(run.context)
+        run.started = True
         self._begin_span(run)
         result, error = None, None
         try:
@@ -170,6 +213,7 @@ class Runner:
 
     def _run_sync(self, run: _Run, function: Function) -> None:
         CURRENT.set(run.context)
+        run.started = True
         invocation = run.invocation
         self._begin_span(run)
         result, error = None, None
@@ -223,13 +267,15 @@ class Runner:
 class _Run:
     """One running invocation, until it is answered."""
 
-    __slots__ = ("context", "invocation", "span", "task")
+    __slots__ = ("context", "invocation", "span", "started", "task")
 
     def __init__(self, invocation: Invocation, context: CallContext) -> None:
         self.invocation = invocation
         self.context = context
         self.task: asyncio.Task[None] | None = None
         self.span: Span | None = None
+        self.started = False
+        """Whether its handler has a thread, or its task runs."""
 
 
 def _encode_result(invocation: Invocation, value: Any) -> str | None:

@@ -43,6 +43,8 @@ class Gauge(NamedTuple):
     name: str
     unit: str
     value: float
+    function_id: str | None = None
+    """The function that it is about, if it is about one."""
 
 
 class SpanRecord(NamedTuple):
@@ -106,7 +108,10 @@ def encode_span(span: SpanRecord) -> str:
 
 def encode_gauge(gauge: Gauge, at: float) -> str:
     """Encode a gauge measured at a time, in seconds since 1970."""
-    points = [{"timeUnixNano": _nanos(at), "asDouble": gauge.value}]
+    point: dict[str, Any] = {"timeUnixNano": _nanos(at), "asDouble": gauge.value}
+    if gauge.function_id is not None:
+        point["attributes"] = _attributes({"engine.function.id": gauge.function_id})
+    points = [point]
     return _text({"name": gauge.name, "unit": gauge.unit, "gauge": {"dataPoints": points}})
 
 

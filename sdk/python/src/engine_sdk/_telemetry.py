@@ -115,6 +115,8 @@ class Telemetry:
         post: Callable[[Callable[[], None]], None],
         worker_id: Callable[[], str | None],
     ) -> None:
+        self.load: Callable[[], list[Gauge]] = list
+        """Measures the handlers; called in the worker's loop."""
         self._service = service
         self._dial = dial
         self._post = post
@@ -252,7 +254,8 @@ class Telemetry:
         await asyncio.sleep(GAUGES_FIRST_MS / 1000)
         while True:
             at = time.time()
-            if gauges := [encode_gauge(gauge, at) for gauge in self._gauges.read()]:
+            read = [*self.load(), *self._gauges.read()]
+            if gauges := [encode_gauge(gauge, at) for gauge in read]:
                 await _send(transport, self._frame("MTRC", {self._service: gauges}))
             await asyncio.sleep(_gauges_ms() / 1000)
 

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 THREADS_MAX: Final = 1_024
 """Threads in total, including those that wait for calls of their own."""
@@ -34,6 +34,16 @@ _STARTS_EARLY = (3, 12, 0) <= sys.version_info[:3] < (3, 12, 2)
 log = logging.getLogger("engine_sdk")
 Work = Callable[[], object]
 _here = threading.local()
+
+
+class PoolLoad(NamedTuple):
+    """How busy a pool is."""
+
+    busy: int
+    """Threads that run a job and do not wait for a call of their own."""
+    busy_max: int
+    waiting: int
+    """Jobs that no thread has taken yet."""
 
 
 class ThreadPool:
@@ -62,6 +72,11 @@ class ThreadPool:
                 return
             self._jobs.append(job)
             self._serve()
+
+    def load(self) -> PoolLoad:
+        """Return how busy it is now."""
+        with self._changed:
+            return PoolLoad(self._busy, self._busy_max, len(self._jobs))
 
     def close(self) -> None:
         """Drop the jobs that have not started; the threads end after their jobs."""
