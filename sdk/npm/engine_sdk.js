@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:e0c89bcac463c7ffbbeb71fb9eefd6eb9e096215d20d5227f583a3432d1acaab
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:1b11e5571f0ce59b8e96f6f9f1a78425f1ba728507e1bc7226e83b11eb626341
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -4409,45 +4409,6 @@ function describeError(thrown, message) {
   return body;
 }
 
-// sdk/typescript/wire/json_depth.ts
-var JSON_DEPTH_MAX = 128;
-var QUOTE = 34;
-var BACKSLASH = 92;
-var BRACE_BIT = 32;
-var OPEN = 91 | BRACE_BIT;
-var CLOSE = 93 | BRACE_BIT;
-function isTooDeep(text, depthMax = JSON_DEPTH_MAX) {
-  if (text.length <= depthMax || hasFewBrackets(text, depthMax)) return false;
-  let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) {
-      for (at++; at < text.length; at++) {
-        const inner = text.charCodeAt(at);
-        if (inner === QUOTE) break;
-        if (inner === BACKSLASH) at++;
-      }
-      continue;
-    }
-    const bracket = code | BRACE_BIT;
-    if (bracket === OPEN && ++depth > depthMax) return true;
-    if (bracket === CLOSE) depth--;
-  }
-  return false;
-}
-function hasFewBrackets(text, depthMax) {
-  let left = depthMax;
-  for (const bracket of [
-    "[",
-    "{"
-  ]) {
-    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) {
-      if (--left < 0) return false;
-    }
-  }
-  return true;
-}
-
 // sdk/typescript/wire/limits.ts
 var WORKER_PORT = 49134;
 var ENGINE_URL_DEFAULT = `ws://127.0.0.1:${WORKER_PORT}`;
@@ -4462,7 +4423,6 @@ var BATCH_CHARS_MAX = 64 * 1024;
 // sdk/typescript/arguments.ts
 var MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 var CHAR_BYTES_MAX = 3;
-var PATH_CHARS_MAX = 80;
 function readUrl(url) {
   if (typeof url !== "string" || !URL.canParse(url)) {
     throw invalid(`Engine address ${showUrl(url)} is not a URL; try ws://127.0.0.1:49134`);
@@ -4528,44 +4488,6 @@ function checkSize(what, frame, limit_bytes = MESSAGE_BYTES_MAX) {
     }
   });
 }
-function toJson(what, value, depthMax = JSON_DEPTH_MAX) {
-  if (value === void 0) return void 0;
-  let text;
-  try {
-    text = JSON.stringify(value);
-  } catch (cause) {
-    const reason2 = thrownText(cause).split("\n")[0];
-    throw new EngineError("serialization_error", `${what} cannot be written as JSON: ${reason2}`, {
-      cause
-    });
-  }
-  if (text !== void 0) {
-    if (isTooDeep(text, depthMax)) throw tooDeep(what, value, depthMax);
-    return text;
-  }
-  const reason = `a ${typeof value} is no JSON value`;
-  throw new EngineError("serialization_error", `${what} cannot be written as JSON: ${reason}`);
-}
-function tooDeep(what, value, depthMax) {
-  const path = deepPath(value, depthMax);
-  const text = path.length > PATH_CHARS_MAX ? `${path.slice(0, PATH_CHARS_MAX)}\u2026` : path;
-  const message = `${what} is nested more deeply than ${depthMax} levels, at ${text || "its start"}`;
-  return new EngineError("serialization_error", message, {
-    details: {
-      path
-    }
-  });
-}
-function deepPath(value, levels) {
-  if (typeof value !== "object" || value === null) return "";
-  if (levels === 0) return ".";
-  for (const [key, part] of Object.entries(value)) {
-    const below = deepPath(part, levels - 1);
-    if (below === "") continue;
-    return (Array.isArray(value) ? `[${key}]` : `.${key}`) + (below === "." ? "" : below);
-  }
-  return "";
-}
 function invalid(message) {
   return new EngineError("INVALID_ARGUMENTS", message);
 }
@@ -4603,6 +4525,45 @@ function isChannelRef(value) {
   if (value === null || typeof value !== "object") return false;
   const { channel_id, access_key, direction } = value;
   return typeof channel_id === "string" && typeof access_key === "string" && (direction === "read" || direction === "write");
+}
+
+// sdk/typescript/wire/json_depth.ts
+var JSON_DEPTH_MAX = 128;
+var QUOTE = 34;
+var BACKSLASH = 92;
+var BRACE_BIT = 32;
+var OPEN = 91 | BRACE_BIT;
+var CLOSE = 93 | BRACE_BIT;
+function isTooDeep(text, depthMax = JSON_DEPTH_MAX) {
+  if (text.length <= depthMax || hasFewBrackets(text, depthMax)) return false;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      for (at++; at < text.length; at++) {
+        const inner = text.charCodeAt(at);
+        if (inner === QUOTE) break;
+        if (inner === BACKSLASH) at++;
+      }
+      continue;
+    }
+    const bracket = code | BRACE_BIT;
+    if (bracket === OPEN && ++depth > depthMax) return true;
+    if (bracket === CLOSE) depth--;
+  }
+  return false;
+}
+function hasFewBrackets(text, depthMax) {
+  let left = depthMax;
+  for (const bracket of [
+    "[",
+    "{"
+  ]) {
+    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) {
+      if (--left < 0) return false;
+    }
+  }
+  return true;
 }
 
 // sdk/typescript/channels/socket.ts
@@ -5192,6 +5153,197 @@ var openBrowserSocket = (url, events) => {
   };
 };
 
+// sdk/typescript/json_text.ts
+var PATH_CHARS_MAX = 80;
+var SEARCHED_PARTS_MAX = 1e5;
+var HINTS = {
+  Map: "send Object.fromEntries(map)",
+  Set: "send an array: [...set]",
+  BigInt: "send a number or text",
+  Promise: "await it",
+  Generator: "send an array: [...values]",
+  Error: "send its message"
+};
+function toJson(what, value, depthMax = JSON_DEPTH_MAX) {
+  if (value === void 0) return void 0;
+  let text;
+  try {
+    text = JSON.stringify(value);
+  } catch (cause) {
+    const fault3 = new FaultSearch(SEARCHED_PARTS_MAX).find(value, depthMax);
+    if (fault3) throw unwritable(what, fault3, depthMax);
+    throw failed(what, thrownText(cause).split("\n")[0], cause);
+  }
+  if (isPlain(value, depthMax)) return text;
+  const fault2 = new FaultSearch(Infinity).find(value, depthMax);
+  if (fault2) throw unwritable(what, fault2, depthMax);
+  if (isTooDeep(text, depthMax)) throw unwritable(what, TOO_DEEP, depthMax);
+  return text;
+}
+function isPlain(value, levels) {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+    case "undefined":
+      return true;
+    case "number":
+      return Number.isFinite(value);
+    case "object":
+      break;
+    default:
+      return false;
+  }
+  if (value === null) return true;
+  if (Array.isArray(value)) {
+    if (levels === 0) return false;
+    for (let i = 0; i < value.length; i++) if (!isPlain(value[i], levels - 1)) return false;
+    return true;
+  }
+  const prototype = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) {
+    return prototype === Date.prototype && Number.isFinite(value.getTime());
+  }
+  if (levels === 0) return false;
+  for (const key in value) {
+    if (!isPlain(value[key], levels - 1)) return false;
+  }
+  return true;
+}
+var TOO_DEEP = {
+  path: "",
+  what: void 0
+};
+var FaultSearch = class {
+  #ancestors = /* @__PURE__ */ new Set();
+  #partsLeft;
+  constructor(partsMax) {
+    this.#partsLeft = partsMax;
+  }
+  find(value, levels) {
+    switch (typeof value) {
+      case "number":
+        return Number.isFinite(value) ? void 0 : {
+          path: "",
+          what: `${value}`
+        };
+      case "bigint":
+        return writesItself(Object(value)) ? void 0 : fault("BigInt");
+      case "function":
+      case "symbol":
+        return {
+          path: "",
+          what: `a ${typeof value}`
+        };
+      case "object":
+        return value === null ? void 0 : this.#findIn(value, levels);
+      default:
+        return void 0;
+    }
+  }
+  #findIn(value, levels) {
+    if (this.#ancestors.has(value)) return {
+      path: "",
+      what: "an object that contains itself"
+    };
+    const own = Array.isArray(value) ? void 0 : faultOf(value);
+    if (own) return own;
+    if (!Array.isArray(value) && writesItself(value)) return void 0;
+    if (levels === 0) return TOO_DEEP;
+    this.#ancestors.add(value);
+    for (const [key, part] of Object.entries(value)) {
+      if (typeof part === "string" || this.#partsLeft-- <= 0) continue;
+      const found = this.find(part, levels - 1);
+      if (!found) continue;
+      const step = Array.isArray(value) ? `[${key}]` : `.${key}`;
+      return {
+        ...found,
+        path: cut(step + found.path)
+      };
+    }
+    this.#ancestors.delete(value);
+    return void 0;
+  }
+};
+function faultOf(value) {
+  const prototype = Object.getPrototypeOf(value);
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return void 0;
+  if (value instanceof Date) {
+    return Number.isFinite(value.getTime()) ? void 0 : {
+      path: "",
+      what: "an invalid Date"
+    };
+  }
+  const name = nameOf(value);
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) {
+    return {
+      path: "",
+      what: withArticle(name),
+      hint: "send text, such as base64"
+    };
+  }
+  if (writesItself(value) || isBoxed(value)) return void 0;
+  if (value instanceof Error) return fault("Error", name);
+  const { then } = value;
+  if (typeof then === "function") return fault("Promise", name);
+  if (Symbol.iterator in value || Symbol.asyncIterator in value) {
+    return fault(Object.hasOwn(HINTS, name) ? name : "Generator", name);
+  }
+  return Object.keys(value).length === 0 ? fault(name) : void 0;
+}
+function writesItself(value) {
+  return typeof value.toJSON === "function";
+}
+function isBoxed(value) {
+  return value instanceof Number || value instanceof String || value instanceof Boolean;
+}
+function nameOf(value) {
+  const { constructor } = value;
+  const name = typeof constructor?.name === "string" ? constructor.name : "";
+  const tag = Object.prototype.toString.call(value).slice(8, -1);
+  return name === "" || name === "GeneratorFunction" || tag.endsWith("Generator") ? tag : name;
+}
+function fault(kind, name = kind) {
+  return {
+    path: "",
+    what: withArticle(name),
+    hint: HINTS[kind]
+  };
+}
+function withArticle(name) {
+  return `${/^[aeiou]/i.test(name) ? "an" : "a"} ${name.slice(0, PATH_CHARS_MAX)}`;
+}
+function cut(path) {
+  return path.length > 4 * PATH_CHARS_MAX ? path.slice(0, 4 * PATH_CHARS_MAX) : path;
+}
+function unwritable(what, { path, what: kind, hint }, depthMax) {
+  const at = short(path);
+  if (kind !== void 0) {
+    const advice = hint === void 0 ? "" : `; ${hint}`;
+    return failed(what, `value${at} is ${kind}${advice}`, void 0, path);
+  }
+  const message = `${what} is nested more deeply than ${depthMax} levels, at ${at || "its start"}`;
+  return new EngineError("serialization_error", message, {
+    details: {
+      path
+    }
+  });
+}
+function failed(what, reason, cause, path) {
+  const message = `${what} cannot be written as JSON: ${reason}`;
+  const details = path === void 0 ? {} : {
+    details: {
+      path
+    }
+  };
+  return new EngineError("serialization_error", message, {
+    cause,
+    ...details
+  });
+}
+function short(path) {
+  return path.length > PATH_CHARS_MAX ? `${path.slice(0, PATH_CHARS_MAX)}\u2026` : path;
+}
+
 // sdk/typescript/call_frames.ts
 function writeParts(request) {
   const { function_id, namespace, action, payload, metadata } = request;
@@ -5609,7 +5761,7 @@ function read(message, known) {
   const { type } = message;
   if (typeof type !== "string") throw unexpected("type", "a string", type);
   if (!known.has(type)) throw unexpected("type", "a known type of message", type);
-  if (isPlain(message, type)) return message;
+  if (isPlain2(message, type)) return message;
   const kinds = FIELDS[type];
   const result = {
     type
@@ -5629,7 +5781,7 @@ function read(message, known) {
   }
   return result;
 }
-function isPlain(message, type) {
+function isPlain2(message, type) {
   const fields = PLAIN.get(type);
   if (!fields) return false;
   let missing = fields.required;
@@ -6606,15 +6758,15 @@ var Handlers = class {
   }
   /** Passes on the stack of an error without a code of its own, which no handler meant. */
   #show({ isAborted, message }, { code, stacktrace }) {
-    const { failed, scopes } = this.#setup;
-    if (!failed || isAborted || code !== "invocation_failed" || stacktrace === void 0) return;
+    const { failed: failed2, scopes } = this.#setup;
+    if (!failed2 || isAborted || code !== "invocation_failed" || stacktrace === void 0) return;
     const { function_id, traceparent, baggage } = message;
     const scope = {
       deadline: void 0,
       traceparent,
       baggage
     };
-    scopes.run(scope, () => failed(function_id, stacktrace));
+    scopes.run(scope, () => failed2(function_id, stacktrace));
   }
   /** Removes a call, unless a later one has the same id. */
   #forget(call) {
@@ -6625,7 +6777,7 @@ var Handlers = class {
     if (call.isAborted || call.invocation_id === void 0) return;
     if (call.connection.isFull) return this.#answerLate(call, result);
     const what = `The result of ${call.function_id}`;
-    const frame = writeResult(call.message, toJson(what, result));
+    const frame = writeResult(call.message, resultText(what, result));
     checkSize(what, frame);
     call.connection.send(frame);
   }
@@ -6664,6 +6816,9 @@ var Handlers = class {
     call.connection.send(encodeFailure(call.message, error));
   }
 };
+function resultText(what, result) {
+  return toJson(what, result);
+}
 function isThenable(result) {
   return typeof result?.then === "function";
 }
@@ -6680,13 +6835,13 @@ function encodeFailure(message, error) {
   } catch {
   }
   const { details: _details, stacktrace: _stacktrace, ...rest } = error;
-  const short = {
+  const short2 = {
     ...rest,
     message: rest.message.slice(0, MESSAGE_CHARS_MAX)
   };
   return encodeMessage({
     ...head,
-    error: short
+    error: short2
   });
 }
 function resultHead(message) {
@@ -7008,7 +7163,7 @@ var ProvidedTriggers = class {
   }
   /** Calls `unregisterTrigger`; `undefined` if it was synchronous. Never rejects. */
   #stop(id, { trigger_type, handlers }) {
-    const failed = (thrown) => {
+    const failed2 = (thrown) => {
       const { code, message } = rejection(thrown);
       this.#setup.report(new EngineError(code, `A trigger could not be ended: ${message}`));
     };
@@ -7018,9 +7173,9 @@ var ProvidedTriggers = class {
         trigger_type
       });
       return returned instanceof Object ? Promise.resolve(returned).then(() => {
-      }, failed) : void 0;
+      }, failed2) : void 0;
     } catch (thrown) {
-      failed(thrown);
+      failed2(thrown);
       return void 0;
     }
   }
@@ -7201,7 +7356,7 @@ function encodeLog({ level, message, data, at_ms, trace }) {
     severityNumber: SEVERITIES[level],
     severityText: level.toUpperCase(),
     body: {
-      stringValue: cut(message)
+      stringValue: cut2(message)
     },
     ...data !== void 0 && {
       attributes: attributesOf(isObject2(data) ? data : {
@@ -7229,7 +7384,7 @@ function encodeSpan(span) {
       code: 1
     } : {
       code: 2,
-      message: cut(span.error)
+      message: cut2(span.error)
     }
   });
 }
@@ -7262,7 +7417,7 @@ function encodeFrame(signal, groups, version) {
 function attributesOf(values) {
   return Object.entries(values).flatMap(([key, value]) => value === void 0 ? [] : [
     {
-      key: cut(key),
+      key: cut2(key),
       value: valueOf(value, 1)
     }
   ]);
@@ -7270,7 +7425,7 @@ function attributesOf(values) {
 function valueOf(value, depth) {
   if (value === null) return {};
   if (typeof value === "string") return {
-    stringValue: cut(value)
+    stringValue: cut2(value)
   };
   if (typeof value === "boolean") return {
     boolValue: value
@@ -7283,7 +7438,7 @@ function valueOf(value, depth) {
     };
   }
   if (depth >= DEPTH_MAX) return {
-    stringValue: cut(JSON.stringify(value))
+    stringValue: cut2(JSON.stringify(value))
   };
   if (Array.isArray(value)) {
     return {
@@ -7303,7 +7458,7 @@ function valueOf(value, depth) {
   };
 }
 function parseShown(text) {
-  if (text.length > VALUE_CHARS_MAX) return cut(text);
+  if (text.length > VALUE_CHARS_MAX) return cut2(text);
   const parsed = attempt(() => ({
     value: JSON.parse(text)
   }));
@@ -7312,7 +7467,7 @@ function parseShown(text) {
 function isObject2(data) {
   return typeof data === "object" && data !== null && !Array.isArray(data);
 }
-function cut(text) {
+function cut2(text) {
   if (text.length <= VALUE_CHARS_MAX) return text;
   return `${text.slice(0, VALUE_CHARS_MAX)}\u2026`;
 }

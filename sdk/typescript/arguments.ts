@@ -2,21 +2,18 @@
  * Checks of the arguments that user code passes to the SDK.
  *
  * All of them throw {@linkcode EngineError} `INVALID_ARGUMENTS` with the expected and the received
- * value; {@linkcode toJson} throws `serialization_error`.
+ * value; {@linkcode checkSize} throws `serialization_error`.
  *
  * @module
  */
 import type { ReconnectOptions } from "./options.ts";
-import { EngineError, thrownText } from "./wire/errors.ts";
-import { isTooDeep, JSON_DEPTH_MAX } from "./wire/json_depth.ts";
+import { EngineError } from "./wire/errors.ts";
 import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./wire/limits.ts";
 
 /** Largest message that the SDK sends: what an engine accepts by default. */
 export const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 /** Most bytes of UTF-8 for a character of a string. */
 const CHAR_BYTES_MAX = 3;
-/** Longest path in the message of an error. */
-const PATH_CHARS_MAX = 80;
 
 /**
  * The address of an engine as a WebSocket address; accepts `http:` and `https:`.
@@ -108,56 +105,6 @@ export function checkSize(
   if (bytes <= limit_bytes) return;
   const message = `${what} takes ${bytes} bytes; at most ${limit_bytes} are allowed`;
   throw new EngineError("serialization_error", message, { details: { bytes, limit_bytes } });
-}
-
-/**
- * The JSON text of a value; `undefined` for `undefined`.
- *
- * @throws {EngineError} `serialization_error` for what JSON cannot represent: a BigInt, a cycle, a
- * function, a symbol; and for a value that is nested more deeply than `depthMax`, with its path.
- */
-export function toJson(
-  what: string,
-  value: unknown,
-  depthMax: number = JSON_DEPTH_MAX,
-): string | undefined {
-  if (value === undefined) return undefined;
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(value);
-  } catch (cause) {
-    const reason = thrownText(cause).split("\n")[0];
-    throw new EngineError("serialization_error", `${what} cannot be written as JSON: ${reason}`, {
-      cause,
-    });
-  }
-  if (text !== undefined) {
-    if (isTooDeep(text, depthMax)) throw tooDeep(what, value, depthMax);
-    return text;
-  }
-  const reason = `a ${typeof value} is no JSON value`;
-  throw new EngineError("serialization_error", `${what} cannot be written as JSON: ${reason}`);
-}
-
-function tooDeep(what: string, value: unknown, depthMax: number): EngineError {
-  const path = deepPath(value, depthMax);
-  const text = path.length > PATH_CHARS_MAX ? `${path.slice(0, PATH_CHARS_MAX)}…` : path;
-  const message = `${what} is nested more deeply than ${depthMax} levels, at ${
-    text || "its start"
-  }`;
-  return new EngineError("serialization_error", message, { details: { path } });
-}
-
-/** The path of the first part that is too deep, such as `.rows[0].next`. */
-function deepPath(value: unknown, levels: number): string {
-  if (typeof value !== "object" || value === null) return "";
-  if (levels === 0) return ".";
-  for (const [key, part] of Object.entries(value)) {
-    const below = deepPath(part, levels - 1);
-    if (below === "") continue;
-    return (Array.isArray(value) ? `[${key}]` : `.${key}`) + (below === "." ? "" : below);
-  }
-  return "";
 }
 
 function invalid(message: string): EngineError {

@@ -6,7 +6,6 @@ import {
   checkReconnect,
   checkTimeout,
   readUrl,
-  toJson,
   withoutSecrets,
 } from "./arguments.ts";
 import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./wire/limits.ts";
@@ -69,24 +68,6 @@ Deno.test("checkReconnect() rejects numbers that are not positive", () => {
 
   for (const value of [0, -5, NaN]) {
     assert.throws(() => checkReconnect({ maxAttempts: value }), INVALID);
-  }
-});
-
-Deno.test("toJson() encodes values as JSON, and undefined as undefined", () => {
-  assert.equal(toJson("The payload", { a: [1, null] }), '{"a":[1,null]}');
-  assert.equal(toJson("The payload", null), "null");
-  assert.equal(toJson("The payload", undefined), undefined);
-});
-
-Deno.test("toJson() rejects values that JSON cannot represent", () => {
-  const cycle: Record<string, unknown> = {};
-  cycle.self = cycle;
-
-  for (const value of [1n, { n: 1n }, cycle, () => {}, Symbol("s")]) {
-    assert.throws(() => toJson("The payload for a::b", value), {
-      code: "serialization_error",
-      message: /^The payload for a::b cannot be written as JSON: [^\n]+$/,
-    });
   }
 });
 

@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { toJson } from "./arguments.ts";
+import { toJson } from "./json_text.ts";
 import type { CallRequest } from "./options.ts";
 import { newId } from "./platform.ts";
 import type { InvokeFunction, Json } from "./wire/protocol.ts";

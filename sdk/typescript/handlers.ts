@@ -6,9 +6,10 @@
  *
  * @module
  */
-import { checkSize, toJson } from "./arguments.ts";
+import { checkSize } from "./arguments.ts";
 import { writeResult } from "./call_frames.ts";
 import type { Connection } from "./connection.ts";
+import { toJson } from "./json_text.ts";
 import type { CallContext, Handler } from "./options.ts";
 import type { WorkerClock } from "./platform.ts";
 import type { CallScopes } from "./trace_context.ts";
@@ -115,7 +116,7 @@ export class Handlers {
     if (call.isAborted || call.invocation_id === undefined) return;
     if (call.connection.isFull) return this.#answerLate(call, result);
     const what = `The result of ${call.function_id}`;
-    const frame = writeResult(call.message, toJson(what, result));
+    const frame = writeResult(call.message, resultText(what, result));
     checkSize(what, frame);
     call.connection.send(frame);
   }
@@ -149,6 +150,16 @@ export class Handlers {
     }
     call.connection.send(encodeFailure(call.message, error));
   }
+}
+
+/**
+ * What a handler's result is on the wire: JSON text, or `undefined` for none. The one place that
+ * tells kinds of results apart.
+ *
+ * @throws {EngineError} `serialization_error`
+ */
+function resultText(what: string, result: unknown): string | undefined {
+  return toJson(what, result);
 }
 
 /** Whether a result is a promise; other results are sent without an await. */

@@ -112,25 +112,31 @@ def test_encode_keeps_half_a_surrogate_pair() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "reason"),
+    ("value", "path", "reason"),
     [
-        (math.nan, "value is nan"),
-        ({"a": [1, -math.inf]}, "value.a[1] is -inf"),
-        ({"at": datetime.date(2025, 1, 1)}, "value.at is a date"),
-        ([decimal.Decimal("1.0")], "value[0] is a Decimal"),
-        (b"bytes", "value is a bytes"),
-        ({"s": {1, 2}}, "value.s is a set"),
-        (object(), "value is a object"),
-        ({(1, 2): 3}, "a key of value is a tuple"),
-        (lambda: None, "value is a function"),
+        (math.nan, "", "value is nan"),
+        ({"a": [1, -math.inf]}, ".a[1]", "value.a[1] is -inf"),
+        (
+            {"at": datetime.date(2025, 1, 1)},
+            ".at",
+            "value.at is a date; send its isoformat()",
+        ),
+        ([decimal.Decimal("1.0")], "[0]", "value[0] is a Decimal; send a number or text"),
+        (b"bytes", "", "value is a bytes; send text, such as base64"),
+        ({"s": {1, 2}}, ".s", "value.s is a set; send a list"),
+        ({"n": (n for n in [1])}, ".n", "value.n is a generator; send a list: list(values)"),
+        (object(), "", "value is a object"),
+        ({"a": {(1, 2): 3}}, ".a", "a key of value.a is a tuple"),
+        (lambda: None, "", "value is a function"),
     ],
 )
-def test_encode_says_which_part_json_cannot_hold(value: Any, reason: str) -> None:
+def test_encode_says_which_part_json_cannot_hold(value: Any, path: str, reason: str) -> None:
     with pytest.raises(EngineError) as raised:
         encode(value, "Payload of a::b")
 
     assert raised.value.code == "serialization_error"
     assert raised.value.message == f"Payload of a::b cannot be sent as JSON: {reason}"
+    assert raised.value.details == {"path": path}
 
 
 def test_encode_refuses_what_holds_itself_and_what_is_nested_without_end() -> None:

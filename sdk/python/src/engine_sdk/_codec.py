@@ -40,6 +40,21 @@ _HEAD = re.compile(
     r'(?:,"function_id":"([^"\\]+)")?'
 )
 _PATH_CHARS_MAX: Final = 80
+_HINTS: Final = {
+    "set": "send a list",
+    "frozenset": "send a list",
+    "generator": "send a list: list(values)",
+    "async_generator": "send a list",
+    "coroutine": "await it",
+    "bytes": "send text, such as base64",
+    "bytearray": "send text, such as base64",
+    "memoryview": "send text, such as base64",
+    "datetime": "send its isoformat()",
+    "date": "send its isoformat()",
+    "Decimal": "send a number or text",
+    "UUID": "send a text: str(uuid)",
+}
+"""What to send instead, by the name of the type that cannot be sent."""
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _OTHERS = bytes(byte for byte in range(256) if chr(byte) not in '[]{}"')
@@ -72,12 +87,11 @@ def encode(value: Any, what: str) -> str:
     except UnicodeEncodeError:
         text = _escaped.encode(value)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        reason = _blame(value, "value", 0) or f"{type(error).__name__}: {error}"
-        message = f"{what} cannot be sent as JSON: {reason}"
-        raise EngineError("serialization_error", message) from None
+        fault = _blame(value, "", 0) or ("", f"{type(error).__name__}: {error}")
+        raise _unsendable(what, fault) from None
     if is_too_deep(text, JSON_DEPTH_MAX):
-        reason = _blame(value, "value", 0) or f"it has over {JSON_DEPTH_MAX} levels"
-        raise EngineError("serialization_error", f"{what} cannot be sent as JSON: {reason}")
+        fault = _blame(value, "", 0) or ("", f"value has over {JSON_DEPTH_MAX} levels")
+        raise _unsendable(what, fault)
     check_size(text, what)
     return text
 
@@ -135,19 +149,26 @@ def is_too_deep(text: str, depth_max: int) -> bool:
     return len(kept) > depth_max if b"[]" not in kept else True
 
 
-def _blame(value: Any, path: str, depth: int) -> str | None:
-    """Find the first part of a value that JSON cannot represent."""
+def _unsendable(what: str, fault: tuple[str, str]) -> EngineError:
+    path, reason = fault
+    message = f"{what} cannot be sent as JSON: {reason}"
+    return EngineError("serialization_error", message, {"path": path})
+
+
+def _blame(value: Any, path: str, depth: int) -> tuple[str, str] | None:
+    """Find the first part of a value that JSON cannot represent: its path, and what is wrong."""
+    name = f"value{path[:_PATH_CHARS_MAX]}{'…' if len(path) > _PATH_CHARS_MAX else ''}"
     if depth >= JSON_DEPTH_MAX and isinstance(value, (dict, list, tuple)):
         levels = f"is nested more deeply than {JSON_DEPTH_MAX} levels, or contains itself"
-        return f"{path[:_PATH_CHARS_MAX]}… {levels}"
+        return path, f"{name} {levels}"
     if value is None or isinstance(value, (str, int)) or hasattr(value, "__engine_json__"):
         return None
     if isinstance(value, float):
-        return None if math.isfinite(value) else f"{path} is {value}"
+        return None if math.isfinite(value) else (path, f"{name} is {value}")
     if isinstance(value, dict):
         for key, part in list(value.items()):
             if not isinstance(key, (str, int, float, type(None))):
-                return f"a key of {path} is a {type(key).__name__}"
+                return path, f"a key of {name} is a {type(key).__name__}"
             if (found := _blame(part, f"{path}.{key}", depth + 1)) is not None:
                 return found
         return None
@@ -156,7 +177,9 @@ def _blame(value: Any, path: str, depth: int) -> str | None:
             if (found := _blame(part, f"{path}[{index}]", depth + 1)) is not None:
                 return found
         return None
-    return f"{path} is a {type(value).__name__}"
+    kind = type(value).__name__
+    hint = _HINTS.get(kind)
+    return path, f"{name} is a {kind}" + (f"; {hint}" if hint else "")
 
 
 def quote(text: str) -> str:
