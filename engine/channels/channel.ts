@@ -13,17 +13,9 @@ import {
   READER_CLOSED,
   STREAM_COMPLETE,
 } from "../../sdk/typescript/wire/channels.ts";
-import { CHANNEL_HELD_BYTES_MAX } from "../ports/channels.ts";
-import { type Connection, type ConnectionEvents, STREAM_AHEAD_BYTES } from "../ports/connection.ts";
+import { CHANNEL_HELD_BYTES_MAX, type ReaderEnd, type WriterEnd } from "../ports/channels.ts";
+import { type ConnectionEvents, STREAM_AHEAD_BYTES } from "../ports/connection.ts";
 import type { MemoryBudget } from "../ports/memory.ts";
-
-/** The writer's connection, as its channel uses it. */
-export type WriterEnd = Pick<Connection, "pause" | "resume" | "close">;
-/** The reader's connection, as its channel uses it. */
-export type ReaderEnd = Pick<
-  Connection,
-  "queuedBytes" | "send" | "forward" | "sendBinary" | "close"
->;
 
 /** What a channel works with. */
 export interface ChannelOptions {

@@ -22,6 +22,10 @@ import {
   CHANNELS_MAX,
   CHANNELS_PER_OWNER_MAX,
   type ChannelStats,
+  type LocalChannel,
+  type LocalEnd,
+  type ReaderEnd,
+  type WriterEnd,
 } from "../ports/channels.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
@@ -33,6 +37,7 @@ import type {
 } from "../ports/connection.ts";
 import type { MemoryBudget } from "../ports/memory.ts";
 import { Channel } from "./channel.ts";
+import { OFFER_PREFIX, Offers } from "./offers.ts";
 
 /** What {@linkcode ChannelTable} works with. */
 export interface ChannelTableOptions {
@@ -52,6 +57,7 @@ const BAD_QUERY: Refusal = {
   status: 400,
   message: "A channel needs ?key=<access_key>&dir=read or dir=write",
 };
+const STOPPING = "the engine is shutting down";
 const CLAIMED = "this end of the channel is claimed already";
 const UNCLAIMED = `an end did not connect within ${CHANNEL_UNCLAIMED_MS / 1_000} s`;
 
@@ -62,6 +68,7 @@ export class ChannelTable implements Channels {
   readonly #options: ChannelTableOptions;
   /** In the order of their creation. */
   readonly #entries = new Map<string, Entry>();
+  readonly #offers: Offers;
   readonly #owned = new Map<string, number>();
   #stopSweep: (() => void) | undefined;
   #created = 0;
@@ -69,6 +76,8 @@ export class ChannelTable implements Channels {
 
   constructor(options: ChannelTableOptions) {
     this.#options = options;
+    const { memory } = options;
+    this.#offers = new Offers({ memory, moved: (bytes) => this.#bytes += bytes });
   }
 
   get stats(): ChannelStats {
@@ -98,23 +107,37 @@ export class ChannelTable implements Channels {
     };
   }
 
+  offerReader(end: LocalEnd & WriterEnd): LocalChannel {
+    return this.#offers.offer("read", end);
+  }
+
+  offerWriter(end: LocalEnd & ReaderEnd): LocalChannel {
+    return this.#offers.offer("write", end);
+  }
+
   /** Answers an upgrade to a path below {@linkcode CHANNEL_PATH}. */
   claim({ path, query }: Upgrade): Refusal | Accept {
     const key = query.get("key");
     const direction = query.get("dir");
     if (!key || (direction !== "read" && direction !== "write")) return BAD_QUERY;
-    const entry = this.#entries.get(path.slice(CHANNEL_PATH.length));
-    if (!entry || !isEqual(entry.keys[direction], encoder.encode(key))) return NOT_FOUND;
-    return (connection) => accept(entry.channel, direction, connection);
+    const channel = this.#find(path.slice(CHANNEL_PATH.length), direction, key);
+    if (!channel) return NOT_FOUND;
+    return (connection) => accept(channel, direction, connection);
   }
 
   /** Ends all channels; the engine stops. */
   close(): void {
     this.#stopSweep?.();
     this.#stopSweep = undefined;
-    for (const { channel } of [...this.#entries.values()]) {
-      channel.abort(CHANNEL_CLOSE.goingAway, "the engine is shutting down");
-    }
+    const { goingAway } = CHANNEL_CLOSE;
+    for (const { channel } of [...this.#entries.values()]) channel.abort(goingAway, STOPPING);
+    this.#offers.close(goingAway, STOPPING);
+  }
+
+  #find(channel_id: string, direction: ChannelDirection, key: string): Channel | undefined {
+    if (channel_id.startsWith(OFFER_PREFIX)) return this.#offers.claim(channel_id, direction, key);
+    const entry = this.#entries.get(channel_id);
+    return entry && isEqual(entry.keys[direction], encoder.encode(key)) ? entry.channel : undefined;
   }
 
   #checkRoom(owned: number): void {

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { ChannelRefs } from "../../sdk/typescript/wire/channels.ts";
+import type { ChannelRef, ChannelRefs } from "../../sdk/typescript/wire/channels.ts";
+import type { Connection, ConnectionEvents } from "./connection.ts";
 
 /** Channels that one worker may have open at once. */
 export const CHANNELS_PER_OWNER_MAX = 1_000;
@@ -15,6 +16,28 @@ export const CHANNEL_UNCLAIMED_MS = 300_000;
 export const CHANNEL_SWEEP_MS = 60_000;
 /** Bytes that the engine holds for a reader that has not connected, one larger frame aside. */
 export const CHANNEL_HELD_BYTES_MAX = 256 * 1024;
+
+/** The writer's connection, as its channel uses it. */
+export type WriterEnd = Pick<Connection, "pause" | "resume" | "close">;
+/** The reader's connection, as its channel uses it. */
+export type ReaderEnd = Pick<
+  Connection,
+  "queuedBytes" | "send" | "forward" | "sendBinary" | "close"
+>;
+
+/** An end in this process, whose other end a worker may claim. */
+export interface LocalEnd {
+  /** The other end has connected; `events` takes what this end sends, and its end. */
+  connected(events: ConnectionEvents): void;
+}
+
+/** A channel with an end in this process. */
+export interface LocalChannel {
+  /** The other end. */
+  readonly ref: ChannelRef;
+  /** Removes the channel if the other end has not connected; else it ends with its ends. */
+  withdraw(): void;
+}
 
 /** Counts of all channels since the engine started. */
 export interface ChannelStats {
@@ -35,4 +58,11 @@ export interface Channels {
    * @throws {EngineError} `overloaded`.
    */
   create(owner: string, bufferFrames: number): ChannelRefs;
+  /**
+   * Creates a channel whose writing end is `end`; cheap, since it takes nothing but a place until
+   * the reader connects.
+   */
+  offerReader(end: LocalEnd & WriterEnd): LocalChannel;
+  /** The same with a reading end. */
+  offerWriter(end: LocalEnd & ReaderEnd): LocalChannel;
 }

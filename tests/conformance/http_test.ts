@@ -5,6 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { OP } from "../fakes/raw_ws_client.ts";
 import { proveOnWire, type Wire, type WireClient } from "../fakes/wire_engine.ts";
 
 /** What a client got. */
@@ -138,12 +139,43 @@ proveOnWire("what the handler of a route receives", {
     assert.deepEqual(await partsOf(post("\xff\0", "image/png")), [null, "w78A"]);
   },
 
-  "content that is not read is refused, never null in silence": async (wire) => {
-    await serve(wire, { "got::none": { api_path: "/got-none", http_method: "POST" } });
-    const statusOf = async (init: RequestInit) => (await ask(wire, "/got-none", init)).status;
+  "content of another type is null, and a channel with the bytes": async (wire) => {
+    const route = { "got::none": { api_path: "/got-none", http_method: "POST" } };
+    const worker = await serve(wire, route);
 
-    assert.equal(await statusOf(post("x", "image/png")), 415);
-    assert.equal(await statusOf(post("--x--", "multipart/form-data; boundary=y")), 400);
+    const asked = ask(wire, "/got-none", post("\x01\x02", "image/png"));
+    const call = await worker.receive();
+    const { body, request_body } = call.data as JsonObject;
+    const { channel_id, access_key, direction } = request_body as JsonObject;
+    const path = `/ws/channels/${channel_id}?key=${access_key}&dir=${direction}`;
+    const reader = await wire.ask({ path });
+
+    assert.equal(body, null);
+    assert.deepEqual((await reader.next())?.payload, Uint8Array.of(1, 2));
+    assert.equal((await reader.nextClose())?.code, 1000);
+    await worker.answer(call, { result: {} });
+    assert.equal((await asked).status, 200);
+    const broken = post("--x--", "multipart/form-data; boundary=y");
+    assert.equal((await ask(wire, "/got-none", broken)).status, 400);
+  },
+
+  "a handler writes the response on a channel, after a result without a value": async (wire) => {
+    const worker = await serve(wire, { "got::stream": { api_path: "/got-stream" } });
+
+    const asked = fetch(`${wire.httpUrl}/got-stream`);
+    const call = await worker.run({});
+    const { channel_id, access_key, direction } = (call.data as JsonObject).response as JsonObject;
+    const path = `/ws/channels/${channel_id}?key=${access_key}&dir=${direction}`;
+    const writer = await wire.ask({ path });
+    await writer.text('{"type":"set_status","status_code":201}');
+    await writer.text('{"type":"set_headers","headers":{"content-type":"text/plain"}}');
+    await writer.frame(OP.binary, new TextEncoder().encode("streamed"));
+    await writer.close(1000, "stream_complete");
+
+    const response = await asked;
+    assert.equal(response.status, 201);
+    assert.equal(response.headers.get("content-type"), "text/plain");
+    assert.equal(await response.text(), "streamed");
   },
 
   "parts of the path, decoded after they were split": async (wire) => {

@@ -74,7 +74,7 @@ async function start({ engine: settings = [], traces = true }: WireSettings): Pr
     `    config: { traces: { enabled: ${traces} } }`,
     "  - name: engine-state",
     "  - name: engine-http",
-    "    config: { port: 0, body_bytes_max: 65536, timeout_ms: 3000 }",
+    "    config: { port: 0, body_bytes_max: 65536, streamed_body_bytes_max: 65536, timeout_ms: 3000 }",
   ];
   await Deno.writeTextFile(`${directory}/config.yaml`, lines.join("\n") + "\n");
   const engine = await startEngine({ directory, port: 0, logLevel: "error" });

@@ -2,10 +2,10 @@
  * From the bytes of a body to its value, by content type: JSON, text, forms; and the bytes as they
  * came, where a route asks for them.
  *
- * No content becomes `null` in silence. What has no form here is refused, unless the route says
- * `lenient_body` (then it is `null`) or `raw_body` (then its bytes are in the payload). Channels do
- * not exist yet, so a body cannot be left to a stream: {@linkcode unread} is the one place that
- * decides what becomes of it.
+ * No content becomes `null` in silence. What has no form here, or is too large for one, is left to
+ * the stream `request_body` of the payload ({@linkcode BodyOwner.keepsBytes}); without one it is
+ * refused, unless the route says `lenient_body` (then it is `null`) or `raw_body` (then its bytes
+ * are in the payload).
  *
  * @module
  */
@@ -37,6 +37,8 @@ export interface BodyLimits {
   readonly body_bytes_max: number;
   /** Of one that is neither JSON nor wanted as bytes. */
   readonly buffered_body_bytes_max: number;
+  /** Of one that the function reads as a stream. */
+  readonly streamed_body_bytes_max: number;
 }
 
 /** What a route says about bodies. */
@@ -53,6 +55,10 @@ export interface BodyOwner {
   cancelBody: (() => void) | undefined;
   /** The body as base64, where the route asks for it. */
   rawBody: string | undefined;
+  /** Whether the function can read the bytes themselves, as a stream. */
+  readonly keepsBytes: boolean;
+  /** What was read of the body, for that stream, which goes on with the rest. */
+  received: Uint8Array | undefined;
 }
 
 /**
@@ -88,6 +94,11 @@ export function readBody(
   const reading = { kind, type, limits, rules, owner };
   const { declaredBytes } = body;
   const bytesMax = bytesMaxOf(kind, limits, rules);
+  const maySkip = owner.keepsBytes && kind !== "json" && !rules.raw_body;
+  if (maySkip && (kind === "other" || declaredBytes > bytesMax)) {
+    if (declaredBytes <= limits.streamed_body_bytes_max) return null;
+    throw bodyTooLarge("streamed_body_bytes_max", limits);
+  }
   if (declaredBytes > limits.body_bytes_max) throw bodyTooLarge("body_bytes_max", limits);
   if (declaredBytes > bytesMax && kind !== "other") {
     throw bodyTooLarge("buffered_body_bytes_max", limits);
@@ -102,7 +113,11 @@ export function readBody(
   const received = declaredBytes <= SMALL_BODY_BYTES ? body.takeReceived() : undefined;
   if (received) return decode(received, reading);
   owner.cancelBody = () => body.cancel();
-  return collect(body, bytesMax, reading).then((bytes) => decode(bytes, reading));
+  return collect(body, bytesMax, reading, maySkip).then((bytes) => {
+    if (bytes.length <= bytesMax) return decode(bytes, reading);
+    owner.received = bytes;
+    return null;
+  });
 }
 
 /** One body that is being read. */
@@ -132,6 +147,8 @@ function unread({ type, rules }: Reading): null {
 function decode(bytes: Uint8Array, reading: Reading): Json {
   const { kind, type, rules, limits, owner } = reading;
   if (rules.raw_body) owner.rawBody = bytes.toBase64();
+  // A copy: what was received with the head is overwritten by the next read.
+  if (owner.keepsBytes) owner.received = bytes.length <= SMALL_BODY_BYTES ? bytes.slice() : bytes;
   if (kind === "json") return parseJson(UTF_8.decode(bytes), rules.lenient_body);
   // Its bytes are in the payload.
   if (kind === "other" || bytes.length > limits.buffered_body_bytes_max) return null;
@@ -196,13 +213,15 @@ async function skip(body: RequestBody, reading: Reading): Promise<null> {
 }
 
 /**
- * Reads a body to its end. Its memory is taken as the bytes arrive, and once more at the end for
- * the value that is made of them; it is returned with the request.
+ * Reads a body to its end; `maySkip`: or until it has more than `bytesMax`. Its memory is taken as
+ * the bytes arrive, and once more at the end for the value that is made of them; it is returned
+ * with the request.
  */
 async function collect(
   body: RequestBody,
   bytesMax: number,
   { kind, limits, rules, owner: { held } }: Reading,
+  maySkip: boolean,
 ): Promise<Uint8Array> {
   const { declaredBytes } = body;
   const setting = bytesMax === limits.body_bytes_max ? "body_bytes_max" : "buffered_body_bytes_max";
@@ -220,7 +239,10 @@ async function collect(
       break;
     }
     end += count;
-    if (end > bytesMax) throw bodyTooLarge(setting, limits);
+    if (end <= bytesMax) continue;
+    if (!maySkip) throw bodyTooLarge(setting, limits);
+    if (end > limits.streamed_body_bytes_max) throw bodyTooLarge("streamed_body_bytes_max", limits);
+    return bytes.subarray(0, end);
   }
   const shares = rules.raw_body ? VALUE_SHARE + RAW_SHARE : VALUE_SHARE;
   const isSmall = bytes.length <= SMALL_BODY_BYTES;
@@ -261,7 +283,9 @@ function noMemory(): EngineError {
 /** The error of a body above the limit of that name. */
 export function bodyTooLarge(setting: keyof BodyLimits, limits: BodyLimits): EngineError {
   const bytesMax = limits[setting];
-  const what = setting === "body_bytes_max" ? "Request body" : "Request body that is not JSON";
+  const what = setting === "buffered_body_bytes_max"
+    ? "Request body that is not JSON"
+    : "Request body";
   return new EngineError(
     "body_too_large",
     `${what} has more than ${bytesMax} bytes; send less or raise ${setting}`,

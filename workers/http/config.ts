@@ -20,6 +20,10 @@ const HTTP_TIMEOUT_MS = 30_000;
 const HTTP_BODY_BYTES_MAX = 16 * 1024 * 1024;
 /** Default largest request body that is neither JSON nor wanted as bytes. */
 const HTTP_BUFFERED_BODY_BYTES_MAX = 1024 * 1024;
+/** Default largest request body that a function reads as a stream. */
+const HTTP_STREAMED_BODY_BYTES_MAX = 1024 * 1024 * 1024;
+/** Largest value of that: 1 TiB. */
+const HTTP_STREAMED_BODY_BYTES_LARGEST = 2 ** 40;
 /** Default number of requests that may run at once. */
 const HTTP_CONCURRENCY_MAX = 1_024;
 
@@ -50,6 +54,10 @@ const Shape = v.pipe(
     buffered_body_bytes_max: v.optional(
       v.int(0, MESSAGE_BYTES_MAX),
       HTTP_BUFFERED_BODY_BYTES_MAX,
+    ),
+    streamed_body_bytes_max: v.optional(
+      v.int(0, HTTP_STREAMED_BODY_BYTES_LARGEST),
+      HTTP_STREAMED_BODY_BYTES_MAX,
     ),
     concurrency_max: v.optional(v.int(1), HTTP_CONCURRENCY_MAX),
     cors: v.optional(

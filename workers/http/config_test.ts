@@ -28,6 +28,7 @@ Deno.test("parseHttpConfig() fills in the defaults", () => {
       port: 3111,
       timeout_ms: 30_000,
       body_bytes_max: 16 * 1024 * 1024,
+      streamed_body_bytes_max: 1_073_741_824,
       buffered_body_bytes_max: 1024 * 1024,
       concurrency_max: 1_024,
       cors: {

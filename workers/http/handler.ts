@@ -7,13 +7,20 @@
  *
  * @module
  */
+import type { MemoryBudget } from "../../engine/ports/memory.ts";
 import type { Log } from "../../engine/ports/log.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { HttpConfig, HttpTriggerConfig } from "./config.ts";
 import type { PlainHeaders } from "../kit/http/head.ts";
-import type { HeaderPair, ServedRequest, ServedResponse } from "../kit/http/response.ts";
+import type {
+  HeaderPair,
+  ResponseStream,
+  ServedRequest,
+  ServedResponse,
+} from "../kit/http/response.ts";
 import { readBody } from "./body.ts";
+import { Exchange, type ExchangeOptions, type StreamHead } from "./exchange.ts";
 import type { RouteGuard } from "./guard.ts";
 import { type CallStep, runCondition, runMiddleware, StepError } from "./middleware.ts";
 import {
@@ -32,6 +39,7 @@ import {
   plainMessage,
   type Reply,
   replyFromError,
+  replyFromStream,
   replyFromValue,
   type Warn,
   withExtra,
@@ -78,6 +86,9 @@ export interface RequestHandlerOptions {
   readonly spans: RequestSpans;
   /** For responses that a cache may keep, to requests without `Origin`; see `headersForCaches`. */
   readonly cacheHeaders: readonly HeaderPair[];
+  /** For streams; `undefined`: there are none. */
+  readonly channels: ExchangeOptions["channels"] | undefined;
+  readonly memory: MemoryBudget;
   /** Calls a function; `undefined` when it returned nothing. */
   call(request: FunctionCall): Promise<Json | undefined>;
 }
@@ -92,6 +103,8 @@ interface RoutedRequest {
   readonly span: RequestSpan;
   /** What middleware said about the request; `undefined`: nothing. */
   context: JsonObject | undefined;
+  /** Its response is a stream, with which it ends. */
+  isStreaming: boolean;
 }
 
 /** Never seen by the client, which is gone. */
@@ -151,7 +164,7 @@ export class RequestHandler {
     if (!running) return overloaded(config.concurrency_max);
     const { startedAt } = running;
     const span = spans.begin({ method, path, target: match.route.value, headers, startedAt });
-    return { running, method, match, headers, query, span, context: undefined };
+    return { running, method, match, headers, query, span, context: undefined, isStreaming: false };
   }
 
   /** HEAD is served by the GET route where it has no route of its own. */
@@ -173,13 +186,12 @@ export class RequestHandler {
       if (running.stopReason === "client gone" || isBrokenOff(running, error)) return CLIENT_GONE;
       return this.#replyTo(error, routed);
     } finally {
-      this.#options.running.remove(running);
+      if (!routed.isStreaming) this.#options.running.remove(running);
     }
   }
 
   async #runSteps(routed: RoutedRequest): Promise<Reply> {
     const { running, method, match, headers, query } = routed;
-    const { config, function_id, namespace, metadata, warn } = match.route.value;
     if (this.#globalMiddleware.length > 0) {
       const reply = await this.#runMiddleware(this.#globalMiddleware, routed, undefined);
       if (reply) return reply;
@@ -189,6 +201,22 @@ export class RequestHandler {
     const payload = makePayload(method, match, query, headers, value);
     if (running.rawBody !== undefined) payload.raw_body_base64 = running.rawBody;
     if (routed.context) payload.context = routed.context;
+    const exchange = this.#exchangeOf(routed);
+    exchange?.addTo(payload);
+    try {
+      return await this.#runFunctions(routed, payload, exchange);
+    } finally {
+      if (!routed.isStreaming) exchange?.close();
+    }
+  }
+
+  /** Condition, route middleware, function. */
+  async #runFunctions(
+    routed: RoutedRequest,
+    payload: JsonObject,
+    exchange: Exchange | undefined,
+  ): Promise<Reply> {
+    const { config, function_id, namespace, metadata } = routed.match.route.value;
     if (config.condition_function_id !== undefined) {
       const call = this.#stepOf(routed, namespace);
       const refusal = await runCondition(call, config.condition_function_id, payload);
@@ -199,10 +227,81 @@ export class RequestHandler {
       if (reply) return reply;
       if (routed.context) payload.context = routed.context;
     }
-    const result = await this.#call(routed, function_id, payload, namespace, metadata);
-    if (result !== undefined && result !== null) return replyFromValue(result, warn);
-    warn("a handler returned nothing, so its request waits for the timeout", match.route.path);
-    return await running.race(new Promise<never>(() => {}));
+    const call = this.#call(routed, function_id, payload, namespace, metadata);
+    return await this.#replyOf(routed, call, exchange);
+  }
+
+  #exchangeOf({ running, match }: RoutedRequest): Exchange | undefined {
+    const { channels, memory, config: { streamed_body_bytes_max: bodyBytesMax } } = this.#options;
+    if (!channels) return undefined;
+    const { received, request: { body } } = running;
+    const { warn } = match.route.value;
+    return new Exchange({ channels, memory, received, body, bodyBytesMax, warn });
+  }
+
+  /** The reply to the value that the function returns, or what it writes, whichever comes first. */
+  #replyOf(
+    routed: RoutedRequest,
+    call: Promise<Json | undefined>,
+    exchange: Exchange | undefined,
+  ): Promise<Reply> {
+    const { running, match: { route } } = routed;
+    const { warn } = route.value;
+    return new Promise<Reply>((resolve, reject) => {
+      const response = exchange?.response;
+      if (response) {
+        response.onHead = (head) => {
+          if (head instanceof EngineError) return reject(head);
+          try {
+            resolve(this.#beginStream(routed, exchange, head));
+          } catch (error) {
+            reject(error);
+          }
+        };
+      }
+      call.then((value) => {
+        if (response?.isBegun) return;
+        if (value !== undefined && value !== null) return resolve(replyFromValue(value, warn));
+        // It may write its response, still or from now on.
+        running.race(new Promise<never>(() => {})).catch((error) => {
+          if (running.stopReason === "timeout") {
+            warn("a handler returned nothing and wrote no response in time", route.path);
+          }
+          reject(error);
+        });
+      }).catch((error) => {
+        // After the head an error can only cut the stream.
+        if (response?.isBegun) response.fail(toEngineError(error));
+        else reject(error);
+      });
+    });
+  }
+
+  /** From now on the request lives as long as its response. */
+  #beginStream(routed: RoutedRequest, exchange: Exchange, head: StreamHead): Reply {
+    const { running, match } = routed;
+    const { response } = exchange;
+    const { running: all } = this.#options;
+    let isWhole = false;
+    const stream: ResponseStream = {
+      async read() {
+        const part = await response.read();
+        isWhole = part === undefined;
+        return part;
+      },
+      cancel: () => {
+        exchange.close();
+        if (!isWhole) running.signal.abort(new Error("client gone"));
+        all.remove(running);
+      },
+    };
+    const reply = replyFromStream(head.status, head.headers, stream, match.route.value.warn);
+    routed.isStreaming = true;
+    running.onStop = () => {
+      response.fail(new EngineError("invocation_stopped", "The request was stopped"));
+    };
+    all.stream(running);
+    return reply;
   }
 
   #readBody({ running, match }: RoutedRequest): Json | Promise<Json> {
@@ -320,6 +419,10 @@ function middlewareRequest(
 ): JsonObject {
   const { path_params, query_params } = makePayload(method, match, query, headers, null);
   return { path_params: path_params!, query_params: query_params!, headers, method };
+}
+
+function toEngineError(error: unknown): EngineError {
+  return error instanceof EngineError ? error : internalError(error);
 }
 
 /** Where a function failed, if the error says so; for the log only. */

@@ -67,18 +67,26 @@ export interface HttpParts {
 export function assemble(
   worker: Pick<Worker, "trigger">,
   config: HttpConfig,
-  host: Pick<EngineHost, "clock" | "log" | "traces" | "memory">,
+  host: Pick<EngineHost, "clock" | "log" | "traces" | "memory"> & Partial<EngineHost>,
 ): HttpParts {
   const routes = new RouteTable<Target>();
-  const { clock, memory } = host;
+  const { clock, memory, channels } = host;
   const { timeout_ms: timeoutMs, concurrency_max: max } = config;
-  const running = new RunningRequests({ clock, timeoutMs, max, memory });
+  const running = new RunningRequests({
+    clock,
+    timeoutMs,
+    max,
+    memory,
+    keepsBytes: channels !== undefined,
+  });
   const handler = new RequestHandler({
     config,
     routes,
     running,
     log: host.log,
     spans: new RequestSpans(host.traces.spans, host.clock),
+    channels,
+    memory,
     cacheHeaders: headersForCaches(config.cors),
     call: (request) => worker.trigger(request),
   });

@@ -133,7 +133,7 @@ Deno.test("HEAD on a real port has the length of the body and not the body", asy
 });
 
 Deno.test("A body over the limit on a real port is answered with 413, however it is sent", async () => {
-  await using it = await onPort({ body_bytes_max: 1_000 });
+  await using it = await onPort({ body_bytes_max: 1_000, streamed_body_bytes_max: 1_000 });
   let ran = 0;
   await it.serve("POST /f", () => (ran++, {}));
   const type = "content-type: application/json\r\n";

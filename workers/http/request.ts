@@ -5,8 +5,9 @@
  * A request costs neither a timer nor a listener. One clock task visits all running requests every
  * `WATCH_MS`: it stops those past their deadline, and starts to listen for the client's departure,
  * which most requests end too early to need. A request whose body is still arriving takes no place
- * among the running ones, so slow clients keep no other out. Channels do not exist yet, so the
- * payload has no `request_body` and no `response`.
+ * among the running ones, so slow clients keep no other out; nor does one whose response is a
+ * stream, which may go on for days. The channels `request_body` and `response` of the payload are
+ * those of `exchange.ts`.
  *
  * @module
  */
@@ -105,8 +106,8 @@ export class RunningRequest implements BodyOwner {
   readonly request: ServedRequest;
   /** When it came, on the clock. */
   readonly startedAt: number;
-  /** On the clock; no part of the request may take longer. */
-  readonly deadline: number;
+  /** On the clock; no part of the request may take longer, but for the body of a response. */
+  deadline: number;
   /** Why it was stopped; `undefined` while it was not. */
   stopReason: StopReason | undefined;
   /** Whether the client's departure is listened for. */
@@ -122,11 +123,21 @@ export class RunningRequest implements BodyOwner {
   readonly held: HeldMemory;
   cancelBody: (() => void) | undefined;
   rawBody: string | undefined;
+  readonly keepsBytes: boolean;
+  received: Uint8Array | undefined;
+  /** Called when the request is stopped. */
+  onStop: (() => void) | undefined;
   #reject: ((error: Error) => void) | undefined;
 
-  constructor(request: ServedRequest, startedAt: number, deadline: number, held: HeldMemory) {
+  constructor(
+    request: ServedRequest,
+    startedAt: number,
+    deadline: number,
+    { held, keepsBytes }: { held: HeldMemory; keepsBytes: boolean },
+  ) {
     this.request = request;
     this.held = held;
+    this.keepsBytes = keepsBytes;
     this.startedAt = startedAt;
     this.deadline = deadline;
   }
@@ -158,6 +169,7 @@ export class RunningRequest implements BodyOwner {
     if (this.stopReason) return;
     this.stopReason = reason;
     this.#reject?.(new Error(reason));
+    this.onStop?.();
     if (this.isReading) this.cancelBody?.();
     // The engine ends calls at their deadline by itself and tells the callee.
     if (reason !== "timeout") this.signal.abort(new Error(reason));
@@ -173,6 +185,8 @@ export interface RunningRequestsOptions {
   readonly max: number;
   /** For the bodies of requests. */
   readonly memory: MemoryBudget;
+  /** Whether functions can read bodies as streams. Default: they cannot. */
+  readonly keepsBytes?: boolean;
 }
 
 /** All requests that have no response yet. */
@@ -222,10 +236,10 @@ export class RunningRequests {
     timeoutMs: number = this.#options.timeoutMs,
   ): RunningRequest | undefined {
     if (!this.#hasPlace(request.client)) return undefined;
-    const { clock, memory } = this.#options;
+    const { clock, memory, keepsBytes = false } = this.#options;
     const now = clock.now();
     const held = new HeldMemory(memory, clock);
-    const running = new RunningRequest(request, now, now + timeoutMs, held);
+    const running = new RunningRequest(request, now, now + timeoutMs, { held, keepsBytes });
     running.index = this.#requests.push(running) - 1;
     this.#take(running);
     this.#cancelSweep ??= clock.after(WATCH_MS, () => this.#sweep());
@@ -238,6 +252,12 @@ export class RunningRequests {
     running.hasPlace = false;
     this.#running--;
     running.request.client.running--;
+  }
+
+  /** Its response is a stream from now on, which has no deadline and takes no place. */
+  stream(running: RunningRequest): void {
+    running.deadline = Infinity;
+    this.pause(running);
   }
 
   /** Its body is there; `false` when there is no place for it now. */

@@ -8,7 +8,7 @@
 import { EngineError, isTimeout, meaningOf, thrownText } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { HEAD_BYTES_MAX, HEADERS_MAX } from "../kit/http/head.ts";
-import type { HeaderPair, ServedResponse } from "../kit/http/response.ts";
+import type { HeaderPair, ResponseStream, ServedResponse } from "../kit/http/response.ts";
 
 /** A response as data. */
 export interface Reply extends ServedResponse {
@@ -69,6 +69,25 @@ export function replyFromValue(value: Json, warn: Warn): Reply {
   }
   if (typeof body === "string") return { status, headers, body };
   return { status, headers, body: body === null ? "" : JSON.stringify(body) };
+}
+
+/**
+ * The response that a function writes itself.
+ *
+ * @throws {EngineError} `invocation_failed` for what cannot be sent.
+ */
+export function replyFromStream(
+  status: number | undefined,
+  headers: Json | undefined,
+  stream: ResponseStream,
+  warn: Warn,
+): Reply {
+  const pairs = headers === undefined || headers === null ? [] : readHeaders(headers, warn);
+  const typed = contentType(pairs) === undefined && !isBodiless(status ?? 200)
+    ? withType(pairs, BYTES_TYPE)
+    : pairs;
+  const sent = status === undefined ? 200 : readStatus({ status_code: status }, warn);
+  return { status: sent, headers: typed, body: null, stream };
 }
 
 /** A response with a JSON body. */

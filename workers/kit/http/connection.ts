@@ -19,7 +19,16 @@ import {
   type RequestHead,
 } from "./head.ts";
 import { type ByteStream, ClientGone, Input } from "./input.ts";
-import { piecesOf, problemResponse, type ServedRequest, type ServedResponse } from "./response.ts";
+import {
+  chunkOf,
+  headOfStream,
+  LAST_CHUNK,
+  piecesOf,
+  problemResponse,
+  type ResponseStream,
+  type ServedRequest,
+  type ServedResponse,
+} from "./response.ts";
 
 /** A head has to be there so long after its first byte, or after the connection. */
 export const HEAD_MS = 10_000;
@@ -98,6 +107,8 @@ export class HttpConnection {
   #behind = 0;
   #seen = 0;
   #seenAt: number;
+  /** The body of the response is a stream that has nothing to send now. */
+  #isStreamIdle = false;
   #isDestroyed = false;
   /** Requests that were received together with the one before. */
   #pipelined = 0;
@@ -117,7 +128,7 @@ export class HttpConnection {
       case "serving":
         return this.#input.isWaiting ? "body" : "running";
       case "responding":
-        return "response";
+        return this.#isStreamIdle ? "running" : "response";
       default:
         return this.#stage;
     }
@@ -224,8 +235,12 @@ export class HttpConnection {
       watch: (gone) => input.watch(gone),
     };
     const response = await this.#services.handle(request);
-    if (this.#isDestroyed || this.#stage !== "serving") return false;
+    if (this.#isDestroyed || this.#stage !== "serving") {
+      response.stream?.cancel();
+      return false;
+    }
     if (response.upgrade) return await this.#upgrade(response.upgrade);
+    if (response.stream) return await this.#respondStream(head, body, response, response.stream);
     return await this.#respond(head, body, response);
   }
 
@@ -239,6 +254,44 @@ export class HttpConnection {
     this.#enter(keeps ? "reading" : "ending");
     this.#services.responded();
     return keeps;
+  }
+
+  /** Sends a body while it comes; one that breaks off ends the connection without an end of it. */
+  async #respondStream(
+    head: RequestHead,
+    body: RequestBody,
+    response: ServedResponse,
+    stream: ResponseStream,
+  ): Promise<boolean> {
+    const hasBody = head.method !== "HEAD" && response.status !== 204 && response.status !== 304;
+    const isChunked = hasBody && !head.isOld;
+    const keeps = head.keepsAlive && !this.#services.isDraining && body.isDone &&
+      (isChunked || !hasBody);
+    this.#enter("responding");
+    try {
+      const word = keeps ? (head.isOld ? "keep-alive" : undefined) : "close";
+      await this.#writeAll(headOfStream(response, this.#endingOf(!hasBody, word), isChunked));
+      if (hasBody) await this.#writeStream(stream, isChunked);
+    } finally {
+      this.#isStreamIdle = false;
+      stream.cancel();
+    }
+    this.#enter(keeps ? "reading" : "ending");
+    this.#services.responded();
+    return keeps;
+  }
+
+  async #writeStream(stream: ResponseStream, isChunked: boolean): Promise<void> {
+    for (;;) {
+      this.#isStreamIdle = true;
+      const part = await stream.read();
+      this.#isStreamIdle = false;
+      this.#steps++;
+      this.#behind = 0;
+      if (part === undefined) break;
+      if (part.length > 0) await this.#writeAll(isChunked ? chunkOf(part) : part);
+    }
+    if (isChunked) await this.#writeAll(LAST_CHUNK);
   }
 
   /** Hands the socket over. */

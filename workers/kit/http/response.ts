@@ -24,12 +24,22 @@ export interface ServedRequest {
   watch(gone: () => void): void;
 }
 
+/** The body of a response that is sent while it comes. */
+export interface ResponseStream {
+  /** The next part; `undefined` at the end. Rejects when the rest cannot come. */
+  read(): Promise<Uint8Array | undefined>;
+  /** Nothing more is read; has no effect at the end. */
+  cancel(): void;
+}
+
 /** A response as data. Its length, date and connection are added when it is sent. */
 export interface ServedResponse {
   readonly status: number;
   readonly headers: readonly HeaderPair[];
   /** `null`: none at all. */
   readonly body: string | Uint8Array | null;
+  /** The body, if it is a stream; `body` is `null` then. */
+  readonly stream?: ResponseStream;
   /** Nothing follows on this connection. */
   readonly isLast?: boolean;
   /** Takes the connection over instead of sending the response; `rest` was received already. */
@@ -110,6 +120,32 @@ export function bytesOfBody({ body }: ServedResponse): number {
   return typeof body === "string" ? Buffer.byteLength(body) : body.length;
 }
 
+/** The head of a response whose body is a stream, in chunks or up to the end of the connection. */
+export function headOfStream(
+  { status, headers }: ServedResponse,
+  { date, connection }: Ending,
+  isChunked: boolean,
+): Uint8Array {
+  let head = startOf(status, headers);
+  if (isChunked) head += "transfer-encoding: chunked\r\n";
+  if (connection !== undefined) head += `connection: ${connection}\r\n`;
+  return latin1Bytes(`${head}date: ${date}\r\n\r\n`);
+}
+
+/** One part of a chunked body (RFC 9112, 7.1), which is not empty. */
+export function chunkOf(part: Uint8Array): Uint8Array {
+  const size = `${part.length.toString(16)}\r\n`;
+  const chunk = new Uint8Array(size.length + part.length + 2);
+  ENCODER.encodeInto(size, chunk);
+  chunk.set(part, size.length);
+  chunk.set(LINE_END, size.length + part.length);
+  return chunk;
+}
+
+/** The end of a chunked body. */
+export const LAST_CHUNK: Uint8Array = new TextEncoder().encode("0\r\n\r\n");
+const LINE_END = new TextEncoder().encode("\r\n");
+
 /** The response as pieces to write one after another. */
 export function* piecesOf(response: ServedResponse, ending: Ending): Generator<Uint8Array> {
   const { body } = response;
@@ -132,13 +168,18 @@ export function* piecesOf(response: ServedResponse, ending: Ending): Generator<U
 
 function headOf(response: ServedResponse, { date, connection }: Ending): string {
   const { status, headers, body } = response;
-  let head = `HTTP/1.1 ${status} ${PHRASES[status] ?? "Status"}\r\n`;
-  for (const [name, value] of headers) head += `${name}: ${value}\r\n`;
+  let head = startOf(status, headers);
   if (status !== 204 && status !== 304 || body !== null) {
     head += `content-length: ${bytesOfBody(response)}\r\n`;
   }
   if (connection !== undefined) head += `connection: ${connection}\r\n`;
   return `${head}date: ${date}\r\n\r\n`;
+}
+
+function startOf(status: number, headers: readonly HeaderPair[]): string {
+  let head = `HTTP/1.1 ${status} ${PHRASES[status] ?? "Status"}\r\n`;
+  for (const [name, value] of headers) head += `${name}: ${value}\r\n`;
+  return head;
 }
 
 function latin1Bytes(text: string): Uint8Array {
