@@ -71,9 +71,22 @@ export function printable(text: string): string {
 const STACK_HEAD_LINES = 15;
 const STACK_TAIL_LINES = 25;
 
-/** The stack trace of a handler as lines; what failed is at one of its ends. */
+/** Frames of the SDK, which ran the handler, and of the runtime below it. */
+const OUTER_FRAMES = [
+  /^\s+at .*(?:[/\\]engine_sdk\.js:|\(?(?:ext|node):)/,
+  /^\s+File ".*[/\\]engine_sdk[/\\]_\w+\.py", line/,
+];
+/** The line of source below a frame of Python, and the marks below that. */
+const PYTHON_SOURCE = /^ {4}/;
+
+/**
+ * The stack trace of a handler as lines, without the frames of the SDK that ran it; what failed is
+ * at one of its ends.
+ */
 export function renderStack(stacktrace: string, what: string): string[] {
-  const all = stacktrace.trimEnd().split("\n").map((line) => `    ${printable(line)}`);
+  const all = handlerFrames(stacktrace.trimEnd().split("\n")).map((line) =>
+    `    ${printable(line)}`
+  );
   const left = all.length - STACK_HEAD_LINES - STACK_TAIL_LINES;
   const lines = left <= 0 ? all : [
     ...all.slice(0, STACK_HEAD_LINES),
@@ -81,6 +94,16 @@ export function renderStack(stacktrace: string, what: string): string[] {
     ...all.slice(-STACK_TAIL_LINES),
   ];
   return [`  Stack trace of ${printable(what)}:`, ...lines];
+}
+
+function handlerFrames(lines: readonly string[]): string[] {
+  let isPythonFrame = false;
+  return lines.filter((line) => {
+    if (isPythonFrame && PYTHON_SOURCE.test(line)) return false;
+    const isOuter = OUTER_FRAMES.some((frame) => frame.test(line));
+    isPythonFrame = isOuter && line.includes('.py", line');
+    return !isOuter;
+  });
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   renderDuration,
   renderJson,
   renderShortDuration,
+  renderStack,
   renderTable,
 } from "./render.ts";
 
@@ -112,3 +113,33 @@ for (
 ) {
   Deno.test(`renderBytes(${bytes}) is ${text}`, () => assert.equal(renderBytes(bytes), text));
 }
+
+Deno.test("renderStack() leaves out the frames of the SDK and the runtime", () => {
+  const ts = [
+    "Error: no",
+    "    at fail (file:///shop/main.js:10:23)",
+    "    at file:///shop/node_modules/engine-sdk/engine_sdk.js:6584:16",
+    "    at AsyncLocalStorage.run (ext:deno_node/async_hooks.ts:1:1762)",
+    "    at node:internal/main:5:1",
+  ].join("\n");
+  const py = [
+    "Traceback (most recent call last):",
+    '  File "/x/engine_sdk/_handlers.py", line 9, in run',
+    "    return handler(payload)",
+    "           ^^^^^^^",
+    '  File "/shop/main.py", line 3, in fail',
+    '    raise ValueError("no")',
+    "ValueError: no",
+  ].join("\n");
+
+  assert.deepEqual(renderStack(ts, "shop::f").slice(1), [
+    "    Error: no",
+    "        at fail (file:///shop/main.js:10:23)",
+  ]);
+  assert.deepEqual(renderStack(py, "shop::f").slice(1), [
+    "    Traceback (most recent call last):",
+    '      File "/shop/main.py", line 3, in fail',
+    '        raise ValueError("no")',
+    "    ValueError: no",
+  ]);
+});

@@ -103,8 +103,13 @@ Deno.test("a worker's life: add, call, look, stop, start, remove", async (t) => 
   await t.step("a call that fails ends with 1 and the handler's own code", async () => {
     const { code, stdout, stderr } = await engine.command("trigger", "greet::fail");
     assert.deepEqual([code, stdout], [1, ""]);
+    const [stack, rest] = [
+      /^ {2}Stack trace of greet::fail:\n(?: {4}.*\n)+/m,
+      /\/main\.js:\d+:\d+\n$/,
+    ];
+    assert.match(stderr.match(stack)?.[0] ?? "", rest);
     assert.match(
-      stderr,
+      stderr.replace(stack, ""),
       /^error: sold_out: No more greetings\n {2}\{ "left": 0 \}\nwhy: engine why \S+\n$/,
     );
   });
