@@ -25,6 +25,7 @@ import { FaultReports, isConnectionFault } from "./platform/faults.ts";
 import { EventFeed } from "./platform/event_feed.ts";
 import { Listeners, shareSockets } from "./listeners.ts";
 import { createLog, logEvent } from "./platform/log_writer.ts";
+import { FreedMemory } from "./platform/freed_memory.ts";
 import { createMemoryBudget } from "./platform/memory_budget.ts";
 import { createSchemas } from "./platform/schema_check.ts";
 import { systemClock, tickClock } from "./platform/system_clock.ts";
@@ -164,7 +165,9 @@ class AssembledEngine implements Engine {
     });
     this.#faults = new FaultReports(this.#log, systemClock);
     this.#events.listen((event) => logEvent(this.#log, event));
-    this.#memory = createMemoryBudget(config.engine.memory_mb * BYTES_PER_MB);
+    const freed = this.#stack.use(new FreedMemory({ clock: systemClock }));
+    const { memory_mb } = config.engine;
+    this.#memory = createMemoryBudget(memory_mb * BYTES_PER_MB, undefined, () => freed.freed());
     this.#recorder = new CallRecorder({
       clock: tickClock,
       random: (bytes) => crypto.getRandomValues(bytes),

@@ -16,6 +16,8 @@ const DEFAULT_BYTES_MAX = 2048 * MIB;
 const TIGHT_SHARE = 0.75;
 /** Share of V8's heap that the default may fill: strings and parsed JSON live there. */
 const HEAP_SHARE = 0.75;
+/** So much less than before is worth giving back to the system. */
+const FREED_BYTES = 32 * MIB;
 /** Files with the memory limit of the process's control group, version 2 and 1. */
 const CGROUP_FILES = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
 
@@ -25,12 +27,13 @@ interface Waiting {
   readonly then: () => void;
 }
 
-/** Makes a budget. `defer` runs a task later. */
+/** Makes a budget. `defer` runs a task later, `freed` is called when much was released. */
 export function createMemoryBudget(
   limitBytes: number,
   defer: (task: () => void) => void = (task) => void setTimeout(task, 0),
+  freed: () => void = () => {},
 ): MemoryBudget {
-  return new Budget(limitBytes, defer);
+  return new Budget(limitBytes, defer, freed);
 }
 
 class Budget implements MemoryBudget {
@@ -41,10 +44,14 @@ class Budget implements MemoryBudget {
   readonly #waiting = new Set<Waiting>();
   #usedBytes = 0;
   #isServing = false;
+  readonly #freed: () => void;
+  /** Most bytes that were taken at once since `#freed` was called. */
+  #peakBytes = 0;
 
-  constructor(limitBytes: number, defer: (task: () => void) => void) {
+  constructor(limitBytes: number, defer: (task: () => void) => void, freed: () => void) {
     this.limitBytes = limitBytes;
     this.#defer = defer;
+    this.#freed = freed;
   }
 
   get usedBytes(): number {
@@ -63,12 +70,17 @@ class Budget implements MemoryBudget {
     if (this.#usedBytes + bytes > this.limitBytes) return false;
     this.#usedBytes += bytes;
     this.#uses.set(use, this.used(use) + bytes);
+    if (this.#usedBytes > this.#peakBytes) this.#peakBytes = this.#usedBytes;
     return true;
   }
 
   release(use: MemoryUse, bytes: number): void {
     this.#usedBytes -= bytes;
     this.#uses.set(use, this.used(use) - bytes);
+    if (this.#peakBytes - this.#usedBytes >= FREED_BYTES) {
+      this.#peakBytes = this.#usedBytes;
+      this.#freed();
+    }
     this.#serveLater();
   }
 

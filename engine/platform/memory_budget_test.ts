@@ -17,6 +17,24 @@ Deno.test("bytes that do not fit are refused, and nothing of them is taken", () 
   assert.deepEqual([budget.usedBytes, budget.used("buffers")], [40, 0]);
 });
 
+Deno.test("a budget that falls by much says so, once per fall", () => {
+  const MIB = 1024 * 1024;
+  let times = 0;
+  const budget = createMemoryBudget(1024 * MIB, () => {}, () => void times++);
+  budget.take("bodies", 400 * MIB);
+  for (let i = 0; i < 100; i++) {
+    budget.release("bodies", MIB / 4);
+    budget.take("bodies", MIB / 4);
+  }
+  assert.equal(times, 0);
+  budget.release("bodies", 200 * MIB);
+  assert.equal(times, 1);
+  budget.release("bodies", 20 * MIB);
+  assert.equal(times, 1);
+  budget.release("bodies", 20 * MIB);
+  assert.equal(times, 2);
+});
+
 Deno.test("a budget is tight above three quarters", () => {
   const budget = createMemoryBudget(100);
   budget.take("queues", 75);

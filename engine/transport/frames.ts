@@ -12,7 +12,7 @@
 import { isUtf8 } from "node:buffer";
 import { MembersScan } from "../core/wire/members.ts";
 import { LARGE_BYTES, type Outline, READ_BYTES_MAX } from "../ports/connection.ts";
-import type { MemoryBudget } from "../ports/memory.ts";
+import { freeBuffer, FREED_BYTES_MIN, type MemoryBudget } from "../ports/memory.ts";
 import { BufferLease } from "./buffer_lease.ts";
 import { type Pace, UNPACED } from "./tick_budget.ts";
 
@@ -48,8 +48,6 @@ const WHOLE_TEXT = 0x80 | OPCODE.text;
 const READ_GROWTH = 4;
 /** Largest buffer that is kept for the next message: allocating costs more than filling it. */
 const KEPT_BYTES_MAX = 16 * READ_BYTES_MAX;
-/** Buffers from this size on are freed explicitly. */
-const FREED_BYTES_MIN = 1024 * 1024;
 /** Largest read: a message that is larger comes in parts, and others have their turn between. */
 const ROOM_BYTES_MAX = 1024 * 1024;
 /** Spare room behind a large message, so that its last read also gets the next header. */
@@ -397,14 +395,14 @@ export class FrameReader {
   }
 
   /**
-   * Frees a large buffer without the garbage collector, which runs late in an idle engine. In a
-   * microtask, because the handler of a message may be reading it.
+   * Frees a large buffer without the garbage collector. In a microtask, because the handler of a
+   * message may be reading it.
    */
-  #freeLater({ buffer }: Uint8Array): void {
-    if (buffer.byteLength < FREED_BYTES_MIN) return;
+  #freeLater(bytes: Uint8Array): void {
+    if (bytes.buffer.byteLength < FREED_BYTES_MIN) return;
     queueMicrotask(() => {
       // A batch goes on in a later tick; then the garbage collector frees it.
-      if (this.#batchMemory.buffer !== buffer) (buffer as ArrayBuffer).transfer(0);
+      if (this.#batchMemory.buffer !== bytes.buffer) freeBuffer(bytes);
     });
   }
 

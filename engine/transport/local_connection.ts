@@ -14,6 +14,7 @@ import {
   DRAINED_BYTES,
   SEND_AHEAD_BYTES,
 } from "../ports/connection.ts";
+import { freeBuffer } from "../ports/memory.ts";
 import type { TickBudget } from "./tick_budget.ts";
 import type { Dial, Transport, TransportEvents } from "../../sdk/typescript/wire/transport.ts";
 
@@ -206,7 +207,9 @@ export class TextJoiner {
     for (let at = 0; at < headBytes; at++) seen |= into[at] = head[at]!;
     for (let at = start, to = headBytes; at < end; at++, to++) seen |= into[to] = memory[at]!;
     // Latin-1 takes half the time where all bytes are ASCII.
-    return into.toString(seen < 0x80 ? "latin1" : "utf8", 0, bytes);
+    const text = into.toString(seen < 0x80 ? "latin1" : "utf8", 0, bytes);
+    if (into !== this.#memory) freeBuffer(into);
+    return text;
   }
 }
 

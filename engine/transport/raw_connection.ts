@@ -447,7 +447,7 @@ export class RawConnection implements Connection, FrameEvents, Work {
   /** A field, so that no function is allocated per write. */
   readonly #wrote = (count: number): void => {
     this.#isWriting = false;
-    if (this.#state === "gone") return;
+    if (this.#state === "gone") return this.#queue.end();
     this.#watch.hasMoved = true;
     this.#queue.wrote(count);
     this.#lease.fit(this.#queue.bytes);
@@ -512,7 +512,9 @@ export class RawConnection implements Connection, FrameEvents, Work {
     this.#state = "gone";
     this.#isPaused = this.#hasMore = false;
     this.#reader.stop();
-    this.#queue.drop();
+    // A pending write still reads its block.
+    if (this.#isWriting) this.#queue.drop();
+    else this.#queue.end();
     this.#lease.fit(0);
     this.#stopWaiting?.();
     this.#socket.destroy();

@@ -10,6 +10,7 @@
  */
 import { Buffer } from "node:buffer";
 import { BATCH_CHARS_MAX } from "../../sdk/typescript/wire/limits.ts";
+import { freeBuffer } from "../ports/memory.ts";
 import { OPCODE } from "./frames.ts";
 
 /** What a line writes at once at first; it grows with what is sent. */
@@ -38,12 +39,13 @@ export class BlockPool {
     return this.#free.get(size)?.pop() ?? new Uint8Array(size);
   }
 
-  /** Returns a block that is no longer used. */
+  /** Takes a block back that is no longer used; frees it when there are enough of its size. */
   give(block: Uint8Array): void {
-    if (block.length > WRITE_POOL_BYTES_MAX) return;
     const free = this.#free.get(block.length);
-    if (!free) this.#free.set(block.length, [block]);
-    else if (free.length * block.length < WRITE_POOL_BYTES_MAX) free.push(block);
+    const keptBytes = (free?.length ?? 0) * block.length;
+    if (keptBytes + block.length > WRITE_POOL_BYTES_MAX) freeBuffer(block);
+    else if (free) free.push(block);
+    else this.#free.set(block.length, [block]);
   }
 }
 
@@ -160,6 +162,12 @@ export class WriteQueue {
     }
     this.#blocks = [];
     this.#batchAt = -1;
+  }
+
+  /** Drops everything, also what was being written; nothing may be added any more. */
+  end(): void {
+    this.drop();
+    if (this.#current) this.wrote(this.#current.length - this.#written);
   }
 
   /** Writes the header of a text message and reserves room for its bytes. */

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { defaultMemoryMb } from "../../../engine/platform/memory_budget.ts";
 import { OP } from "../../fakes/raw_ws_client.ts";
 import type { Campaign, Scenario, Subject } from "../campaign.ts";
 import { honestJson, joined, repeated } from "../heavy.ts";
@@ -13,6 +14,8 @@ import { pause, within } from "../waiting.ts";
 /** One way to fill memory. */
 interface Filling {
   readonly name: string;
+  /** The engine's own default instead of {@linkcode BUDGET_MIB}. */
+  readonly hasDefaultBudget?: boolean;
   /** Fills it with peers that it gives to `hold`; returns what was done. */
   act(setting: Setting): Promise<string>;
 }
@@ -55,10 +58,12 @@ async function run(campaign: Campaign, filling: Filling): Promise<void> {
   // An engine of an earlier version has no budget, and refuses the key.
   const hasBudget = await Deno.stat(`${campaign.options.tree}engine/ports/memory.ts`)
     .then(() => true, () => false);
-  const engine = hasBudget ? [`memory_mb: ${BUDGET_MIB}`] : [];
+  const isDefault = filling.hasDefaultBudget === true;
+  const engine = hasBudget && !isDefault ? [`memory_mb: ${BUDGET_MIB}`] : [];
   await using subject = await campaign.subject({ engine });
   const before = (await subject.canary.report()).rss_mib;
-  const bounds = { maxMs: MAX_MS, peakMib: BUDGET_MIB + OVERHEAD_MIB };
+  const budgetMib = isDefault ? defaultMemoryMb() : BUDGET_MIB;
+  const bounds = { maxMs: MAX_MS, peakMib: budgetMib + OVERHEAD_MIB };
   await campaign.attack(`memory: ${filling.name}`, subject, bounds, async () => {
     const broken: string[] = [];
     let done: string;
@@ -174,37 +179,13 @@ const FILLINGS: readonly Filling[] = [
       return `${count} messages of ${size / MB} MB; ${cut} connections cut`;
     },
   },
+  { name: "HTTP bodies", act: (setting) => sendBodies(setting, false) },
   {
-    name: "HTTP bodies",
-    async act({ campaign, open, subject, held }) {
-      const owner = await open();
-      await owner.send({ type: "registerfunction", id: "memory::http" });
-      const config = { api_path: "/memory", http_method: "POST" };
-      const ids = { id: "memory-route", trigger_type: "http", function_id: "memory::http" };
-      await owner.send({ type: "registertrigger", ...ids, config });
-      await owner.settled(STUCK_MS);
-      const size = campaign.choose(2 * MB, 15 * MB);
-      const count = campaign.choose(30, 150);
-      const head = new TextEncoder().encode(
-        `POST /memory HTTP/1.1\r\nHost: 127.0.0.1:${subject.engine.httpPort}\r\n` +
-          `Content-Type: application/json\r\nContent-Length: ${size + 1}\r\n\r\n`,
-      );
-      const body = honestJson(size).subarray(0, size);
-      const statuses = new Map<string, number>();
-      await within(
-        Promise.all(Array.from({ length: count }, async () => {
-          const conn = held.use(await Deno.connect({ port: subject.engine.httpPort }));
-          void readStatus(conn).then((text) => statuses.set(text, (statuses.get(text) ?? 0) + 1));
-          await writeAll(conn, head);
-          await writeAll(conn, body);
-        })),
-        STUCK_MS,
-      );
-      await pause(500);
-      const texts = [...statuses].map(([status, times]) => `${times} × ${status}`).join(", ");
-      return `${count} bodies of ${size / MB} MB; ${texts || "no response yet"}`;
-    },
+    name: "HTTP bodies, default budget",
+    hasDefaultBudget: true,
+    act: (setting) => sendBodies(setting, false),
   },
+  { name: "HTTP bodies with answers", act: (setting) => sendBodies(setting, true) },
   {
     name: "state writes of 60 KB",
     async act({ campaign, open }) {
@@ -243,25 +224,11 @@ const FILLINGS: readonly Filling[] = [
       return `${count} announcements of ${size / MB} MB`;
     },
   },
+  { name: "calls to workers that do not read", act: callFrozen },
   {
-    name: "calls to workers that do not read",
-    async act({ campaign, open }) {
-      const count = campaign.choose(4, 12);
-      const data = honestJson(MB);
-      for (let i = 0; i < count; i++) {
-        const frozen = await open(true);
-        await frozen.send({ type: "registerfunction", id: `memory::frozen${i}` });
-      }
-      const sent = await Promise.all(Array.from({ length: count }, async (_, i) => {
-        const caller = await open();
-        await caller.settled(STUCK_MS);
-        const head = (call: number) =>
-          `{"type":"invokefunction","invocation_id":"${i}-${call}",` +
-          `"function_id":"memory::frozen${i}","timeout_ms":60000,"data":`;
-        return await within(sendOften(caller, campaign.choose(30, 250), head, data), STUCK_MS) ?? 0;
-      }));
-      return `${sent.reduce((sum, each) => sum + each, 0)} calls of 1 MB to ${count} workers`;
-    },
+    name: "calls to workers that do not read, default budget",
+    hasDefaultBudget: true,
+    act: callFrozen,
   },
   {
     name: "results to callers that do not read",
@@ -292,6 +259,66 @@ const FILLINGS: readonly Filling[] = [
     },
   },
 ];
+
+/** Bodies at once, of which some are refused; without answers the others wait for theirs. */
+async function sendBodies(
+  { campaign, subject: { engine }, held }: Setting,
+  hasAnswers: boolean,
+): Promise<string> {
+  const owner = held.use(await Peer.connect(engine.port, { isCounting: !hasAnswers }));
+  owner.onText = (text) => {
+    const id = /"invocation_id":"([^"]*)"/.exec(text.slice(0, 300))?.[1];
+    if (id === undefined || !text.startsWith('{"type":"invokefunction"')) return;
+    const ids = { invocation_id: id, function_id: "memory::http" };
+    void owner.send({ type: "invocationresult", ...ids, result: { status_code: 200 } });
+  };
+  await owner.send({ type: "registerfunction", id: "memory::http" });
+  const config = { api_path: "/memory", http_method: "POST" };
+  const ids = { id: "memory-route", trigger_type: "http", function_id: "memory::http" };
+  await owner.send({ type: "registertrigger", ...ids, config });
+  await owner.settled(STUCK_MS);
+  const size = campaign.choose(2 * MB, 15 * MB);
+  const count = campaign.choose(30, 150);
+  const head = new TextEncoder().encode(
+    `POST /memory HTTP/1.1\r\nHost: 127.0.0.1:${engine.httpPort}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${size}\r\n\r\n`,
+  );
+  const body = new Uint8Array(size).fill(0x20);
+  body.set(honestJson(size - MB));
+  const statuses = new Map<string, number>();
+  const answered: Promise<unknown>[] = [];
+  await within(
+    Promise.all(Array.from({ length: count }, async () => {
+      const conn = held.use(await Deno.connect({ port: engine.httpPort }));
+      const status = readStatus(conn);
+      answered.push(status.then((text) => statuses.set(text, (statuses.get(text) ?? 0) + 1)));
+      await writeAll(conn, head);
+      await writeAll(conn, body);
+    })),
+    STUCK_MS,
+  );
+  await within(Promise.all(answered), hasAnswers ? STUCK_MS * 2 : 500);
+  const texts = [...statuses].map(([status, times]) => `${times} × ${status}`).join(", ");
+  return `${count} bodies of ${size / MB} MB; ${texts || "no response yet"}`;
+}
+
+async function callFrozen({ campaign, open }: Setting): Promise<string> {
+  const count = campaign.choose(4, 12);
+  const data = honestJson(MB);
+  for (let i = 0; i < count; i++) {
+    const frozen = await open(true);
+    await frozen.send({ type: "registerfunction", id: `memory::frozen${i}` });
+  }
+  const sent = await Promise.all(Array.from({ length: count }, async (_, i) => {
+    const caller = await open();
+    await caller.settled(STUCK_MS);
+    const head = (call: number) =>
+      `{"type":"invokefunction","invocation_id":"${i}-${call}",` +
+      `"function_id":"memory::frozen${i}","timeout_ms":60000,"data":`;
+    return await within(sendOften(caller, campaign.choose(30, 250), head, data), STUCK_MS) ?? 0;
+  }));
+  return `${sent.reduce((sum, each) => sum + each, 0)} calls of 1 MB to ${count} workers`;
+}
 
 /** First line of a response; `closed` without one. */
 async function readStatus(conn: Deno.Conn): Promise<string> {
