@@ -110,12 +110,53 @@ export interface CallTraces {
   ended(cursor: number, limit: number): { readonly spans: CallSpan[]; readonly cursor: number };
   /** The newest matching calls, newest first, running ones included. */
   find(filter: CallFilter, limit: number): CallSpan[];
+  /** At most `limit` running calls, the newest first, then the last `limit` that ended. */
+  rows(limit: number): CallRows;
   /** Removes all but the running calls. */
   clear(): void;
   /** Usage of the ring. */
   readonly usage: TraceUsage;
   /** Spans of work other than calls, such as HTTP requests. */
   readonly spans: Spans;
+}
+
+/**
+ * Recorded calls at one moment, to be read in slices: the rows stay as they are until disposal.
+ * First the running calls, the newest first, then the ended ones, the oldest first. Reading a
+ * single value of a row allocates nothing.
+ */
+export interface CallRows extends Disposable {
+  /** Number of rows. */
+  readonly size: number;
+  /** The function of a row; the same object for each row of the function. */
+  functionAt(row: number): Pick<CallSpan, "function_id" | "namespace">;
+  /** {@linkcode CallSpan.caller}'s name. */
+  callerNameAt(row: number): string;
+  /** {@linkcode CallSpan.callee}'s name. */
+  calleeNameAt(row: number): string | null;
+  /** {@linkcode CallSpan.seq} */
+  seqAt(row: number): number;
+  /** {@linkcode CallSpan.start_ms} */
+  startAt(row: number): number;
+  /** {@linkcode CallSpan.end_ms} */
+  endAt(row: number): number | null;
+  /** {@linkcode CallSpan.error_code} */
+  errorCodeAt(row: number): string | null;
+  /** {@linkcode CallSpan.trace_id} */
+  traceAt(row: number): string;
+  /** Whether the call may belong to one of some traces; for heads see {@linkcode traceHeadOf}. */
+  mayBeOf(row: number, heads: ReadonlySet<number>): boolean;
+  /** {@linkcode CallSpan.span_id} */
+  spanAt(row: number): string;
+  /** {@linkcode CallSpan.parent_span_id} */
+  parentAt(row: number): string | null;
+  /** The whole call. */
+  read(row: number): CallSpan;
+}
+
+/** The first eight digits of a trace id as a number; `NaN` when they are none. */
+export function traceHeadOf(trace_id: string): number {
+  return /^[0-9a-f]{8}/.test(trace_id) ? parseInt(trace_id.slice(0, 8), 16) : NaN;
 }
 
 /** Conditions on calls; all given ones must match. */

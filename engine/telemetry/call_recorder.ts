@@ -22,6 +22,7 @@ import type {
 import type { Clock } from "../ports/clock.ts";
 import type {
   CallFilter,
+  CallRows,
   CallSpan,
   CallTraces,
   Candidate,
@@ -32,6 +33,7 @@ import type {
   TraceSettings,
   TraceUsage,
 } from "../ports/telemetry.ts";
+import { RecordedRows } from "./call_rows.ts";
 import { BOUNDS_MS, FunctionMeters, type MeteredFunction } from "./function_meters.ts";
 import { copyText, SpanEndpoint } from "./span_detail.ts";
 import { BuiltinSpans, SpanRecorder } from "./span_recorder.ts";
@@ -162,6 +164,10 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
     const pages = filter.running === true ? [] : this.#spans.ring.pages.toReversed();
     if (filter.running !== false) pages.unshift(this.#spans.running());
     return findSpans(pages, filter, limit, this.#callId);
+  }
+
+  rows(limit: number): CallRows {
+    return new RecordedRows(this.#spans.running(), this.#spans.ring.pages, limit, this.#callId);
   }
 
   clear(): void {

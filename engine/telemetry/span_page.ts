@@ -79,6 +79,8 @@ export class SpanPage {
   count = 0;
   /** Memory of the spans beyond {@linkcode SPAN_BYTES}. */
   extraBytes = 0;
+  /** Readers that need the rows to stay: the page may not be reused. */
+  readers = 0;
   /** The rows, contiguous: as words, and the same memory as 64-bit numbers. */
   readonly #words: Uint32Array;
   readonly #numbers: Float64Array;
@@ -206,6 +208,64 @@ export class SpanPage {
     return this.#timeAt(at, TIME.seq);
   }
 
+  /** When the span at an index started. */
+  startAt(at: number): number {
+    return this.#timeAt(at, TIME.since);
+  }
+
+  /** When it ended; `NaN` while it runs. */
+  endAt(at: number): number {
+    return this.#timeAt(at, TIME.ended);
+  }
+
+  /** Its function. */
+  subjectAt(at: number): MeteredFunction {
+    return this.#subjects[this.#words[at * 2 * ROW_NUMBERS + WORD.subject]!]!;
+  }
+
+  /** Name of the caller. */
+  callerNameAt(at: number): string {
+    const caller = this.#endpoints[this.#words[at * 2 * ROW_NUMBERS + WORD.caller]!]!;
+    return nameOf(caller, this.subjectAt(at));
+  }
+
+  /** Name of the worker that it was sent to; `null` if it was not sent. */
+  calleeNameAt(at: number): string | null {
+    const callee = itemAt(this.#endpoints, this.#words[at * 2 * ROW_NUMBERS + WORD.callee]!);
+    return callee ? nameOf(callee, this.subjectAt(at)) : null;
+  }
+
+  /** Code of its error, if it failed. */
+  errorCodeAt(at: number): string | null {
+    const detail = itemAt(this.#details, this.#words[at * 2 * ROW_NUMBERS + WORD.detail]!);
+    return detail?.error_code ?? null;
+  }
+
+  /** The first word of its trace id. */
+  traceHeadAt(at: number): number {
+    return this.#words[at * 2 * ROW_NUMBERS + WORD.trace]!;
+  }
+
+  /** Its trace id. */
+  traceAt(at: number): string {
+    const row = at * 2 * ROW_NUMBERS;
+    return idText(this.#words, row + WORD.trace, row + WORD.span);
+  }
+
+  /** Its span id. */
+  spanAt(at: number): string {
+    const row = at * 2 * ROW_NUMBERS;
+    return idText(this.#words, row + WORD.span, row + WORD.parent);
+  }
+
+  /** Its parent's span id; `null` for a root. */
+  parentAt(at: number): string | null {
+    const words = this.#words;
+    const row = at * 2 * ROW_NUMBERS;
+    if (words[row + WORD.parent]! + words[row + WORD.parent + 1]! === 0) return null;
+    return idText(words, row + WORD.parent, row + WORD.callerId);
+  }
+
   /** Whether the span at an index matches a filter. */
   fits(at: number, prepared: PreparedFilter, callId: CallIdOf): boolean {
     const { trace_id, span_id, invocation_id, function_id, since_ms, until_ms } = prepared.filter;
@@ -294,8 +354,12 @@ function itemAt<Item>(list: readonly Item[], place: number): Item | undefined {
   return place === NO_NUMBER ? undefined : list[place];
 }
 
-function viewOf({ worker_id, name }: SpanEndpoint, { function_id }: MeteredFunction): CallEndpoint {
-  return { worker_id, name: name !== "" ? name : function_id.split("::", 1)[0]! };
+function viewOf(endpoint: SpanEndpoint, subject: MeteredFunction): CallEndpoint {
+  return { worker_id: endpoint.worker_id, name: nameOf(endpoint, subject) };
+}
+
+function nameOf({ name }: SpanEndpoint, { function_id }: MeteredFunction): string {
+  return name !== "" ? name : function_id.split("::", 1)[0]!;
 }
 
 /** Decodes JSON text without its quotes. */

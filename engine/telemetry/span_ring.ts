@@ -145,7 +145,8 @@ export class SpanRing {
     let free: SpanPage | undefined;
     const room = this.#pageSize * SPAN_BYTES + this.#bytesMax / PAGES;
     while (this.#pages.length > 0 && this.#bytes + room > this.#bytesMax) free = this.#drop();
-    const page = free?.size === this.#pageSize ? free : new SpanPage(this.#pageSize);
+    const canReuse = free?.size === this.#pageSize && free.readers === 0;
+    const page = canReuse ? free! : new SpanPage(this.#pageSize);
     page.reuse(++this.#number);
     this.#pages.push(page);
     return page;

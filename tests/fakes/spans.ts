@@ -6,11 +6,13 @@
 import { bytesOf } from "../../engine/core/wire/bytes.ts";
 import type {
   CallFilter,
+  CallRows,
   CallSpan,
   CallTraces,
   EndedSpan,
   TraceSettings,
 } from "../../engine/ports/telemetry.ts";
+import { traceHeadOf } from "../../engine/ports/telemetry.ts";
 import { CountingMeter, MeteredFunction } from "../../engine/telemetry/function_meters.ts";
 import {
   NO_NUMBER,
@@ -25,6 +27,7 @@ import { Redactor } from "../../workers/observability/redact.ts";
 import { SpanRing } from "../../workers/observability/traces/ring.ts";
 import type { SpanAttribute, StoredSpan } from "../../workers/observability/traces/span.ts";
 import { SpanStore } from "../../workers/observability/traces/store.ts";
+import type { Search, Turn } from "../../workers/observability/turns.ts";
 import { FakeClock } from "./fake_clock.ts";
 
 /** 2025-11-21T12:00:00Z. */
@@ -232,6 +235,12 @@ export class FakeTraces implements CallTraces {
     ).sort((a, b) => b.start_ms - a.start_ms).slice(0, limit);
   }
 
+  rows(limit: number): CallRows {
+    const running = this.#running.toSorted((a, b) => b.start_ms - a.start_ms).slice(0, limit);
+    const ended = this.#ended.map(({ call }) => call);
+    return rowsOf([...running, ...ended.slice(Math.max(0, ended.length - limit))]);
+  }
+
   clear(): void {
     this.#ended = [];
   }
@@ -240,6 +249,39 @@ export class FakeTraces implements CallTraces {
     const spans = this.#ended.length;
     const { capacity } = this;
     return { spans, capacity, bytes: 0, recorded: this.#count, overwritten: 0 };
+  }
+}
+
+function rowsOf(calls: readonly CallSpan[]): CallRows {
+  return {
+    size: calls.length,
+    functionAt: (row) => calls[row]!,
+    callerNameAt: (row) => calls[row]!.caller.name,
+    calleeNameAt: (row) => calls[row]!.callee?.name ?? null,
+    seqAt: (row) => calls[row]!.start_ms, // As `find` does, which also knows no order of starts.
+    startAt: (row) => calls[row]!.start_ms,
+    endAt: (row) => calls[row]!.end_ms,
+    errorCodeAt: (row) => calls[row]!.error_code,
+    traceAt: (row) => calls[row]!.trace_id,
+    mayBeOf: (row, heads) => heads.has(traceHeadOf(calls[row]!.trace_id)),
+    spanAt: (row) => calls[row]!.span_id,
+    parentAt: (row) => calls[row]!.parent_span_id,
+    read: (row) => calls[row]!,
+    [Symbol.dispose]: () => {},
+  };
+}
+
+/** The time of a search that need not pause. */
+export const ENDLESS: Turn = { isOver: () => false, charge: () => {} };
+/** The time of a search that has to pause before each step. */
+export const HASTY: Turn = { isOver: () => true, charge: () => {} };
+
+/** The result of a search; `paused` is called in each pause. */
+export function found<Found>(search: Search<Found>, paused: () => void = () => {}): Found {
+  for (;;) {
+    const { done, value } = search.next();
+    if (done) return value as Found;
+    paused();
   }
 }
 

@@ -13,7 +13,6 @@ const SEED = Number(Deno.env.get("TORTURE_SEED") ?? 1);
 const TREE = new URL("../../", import.meta.url).pathname;
 /** Sections that only the campaign runs, by scenario. */
 const CAMPAIGN_ONLY: Readonly<Record<string, readonly string[]>> = {
-  floods: ["lists of traces"],
   memory: ["unfinished messages", "HTTP bodies", "do not read"],
   state: ["full disk"],
   frozen: [""],

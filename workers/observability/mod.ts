@@ -39,6 +39,7 @@ import { registerBaggageFunctions, registerTraceFunctions } from "./traces/funct
 import { TraceIndex } from "./traces/index.ts";
 import { attributeText } from "./traces/span.ts";
 import { InternalFunctions, SpanStore } from "./traces/store.ts";
+import { SearchTurns } from "./turns.ts";
 
 const MIB = 1024 * 1024;
 /** Share of the trace memory for the router's calls; the rest is for spans of workers. */
@@ -105,6 +106,7 @@ function assemble(
     functionOf: (trace_id, span_id, since_ms) => functionOf(spans, trace_id, span_id, since_ms),
   });
   const index = new TraceIndex(spans, clock);
+  const turns = new SearchTurns(clock);
   const isOperator = (caller?: string) =>
     caller !== undefined && directory.worker(caller)?.operator === true;
   registerTraceFunctions(worker, {
@@ -113,12 +115,14 @@ function assemble(
     store: spans,
     index,
     logs: rings.logs,
+    turns,
     isOperator,
     isInEngine: (id) => directory.worker(id)?.builtin === true,
   });
   registerLogFunctions(worker, {
     store: logs,
     clock,
+    turns,
     directory,
     redactor,
     log: log.unrecorded,

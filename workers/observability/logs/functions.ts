@@ -15,8 +15,9 @@ import * as v from "../../kit/schema.ts";
 import { cut, TELEMETRY_NAME_CHARS_MAX, TELEMETRY_TEXT_CHARS_MAX } from "../intake.ts";
 import type { Redactor } from "../redact.ts";
 import { checkOperator } from "../retained.ts";
+import type { Search, SearchTurns, Turn } from "../turns.ts";
 import { SEVERITIES, type Severity, severityOf, wireLog } from "./record.ts";
-import type { LogStore } from "./store.ts";
+import type { LogPage, LogRange, LogStore } from "./store.ts";
 
 /** Default number of log records in one answer. */
 const LOG_LIST_LIMIT = 100;
@@ -29,6 +30,7 @@ const LOG_LIST_LIMIT_MAX = 1_000;
 export interface LogFunctionsSetup {
   readonly store: LogStore;
   readonly clock: Clock;
+  readonly turns: SearchTurns;
   readonly directory: Directory;
   readonly redactor: Redactor;
   /** The engine's log; lines written here must not be recorded a second time. */
@@ -89,10 +91,13 @@ export function registerLogFunctions(
       writeLog(setup, severity, fit(id, LogRequest, payload), context);
     }, { description: `Writes a line of level ${severity} to the engine's log` });
   }
-  const { store, clock } = setup;
+  const { store, clock, turns } = setup;
   worker.registerFunction(
     "engine::logs::list",
-    (payload) => listLogs(store, fit("engine::logs::list", ListRequest, payload), clock),
+    (payload, _metadata, { caller, function_id }) => {
+      const query = fit(function_id, ListRequest, payload);
+      return listLogs(store, query, clock, (search) => turns.take(caller, search));
+    },
     { description: "Log records of all workers, the newest first" },
   );
   worker.registerFunction("engine::logs::clear", (_payload, _metadata, { caller, function_id }) => {
@@ -152,33 +157,45 @@ function nameOf(caller: string | undefined, directory: Directory): string | unde
   return caller === undefined ? undefined : directory.worker(caller)?.name ?? caller;
 }
 
-async function listLogs(
-  store: LogStore,
+/** Without a filter, nothing is searched: the page is read at once. */
+function listLogs(
+  { ring }: LogStore,
   query: v.InferOutput<typeof ListRequest>,
   clock: Clock,
-): Promise<JsonObject> {
+  take: (search: (turn: Turn) => Search<JsonObject>) => JsonObject | Promise<JsonObject>,
+): JsonObject | Promise<JsonObject> {
   const { start_time, end_time, severity_min, severity_text, offset, limit, sort_order } = query;
   const { trace_id, span_id, worker, function_id, text, source, after_seq, before_seq } = query;
-  const { records, total, isCut } = await store.ring.search(
-    {
-      since_ms: start_time,
-      until_ms: end_time,
-      trace_id,
-      span_id,
-      least: severity_min === undefined ? undefined : leastOf(severity_min),
-      severity: severity_text === undefined ? undefined : severityOf(severity_text),
-      worker,
-      function_id,
-      text,
-      source,
-      after_seq,
-      before_seq,
-    },
-    { offset: offset ?? 0, limit: limit ?? LOG_LIST_LIMIT, order: sort_order ?? "desc" },
-    clock,
-  );
-  const logs = records.map(wireLog);
-  return { logs, total, ...isCut && { is_cut: true }, timestamp: clock.wall() };
+  const filter = {
+    since_ms: start_time,
+    until_ms: end_time,
+    trace_id,
+    span_id,
+    least: severity_min === undefined ? undefined : leastOf(severity_min),
+    severity: severity_text === undefined ? undefined : severityOf(severity_text),
+    worker,
+    function_id,
+    text,
+    source,
+    after_seq,
+    before_seq,
+  };
+  const range: LogRange = {
+    offset: offset ?? 0,
+    limit: limit ?? LOG_LIST_LIMIT,
+    order: sort_order ?? "desc",
+  };
+  const answer = ({ records, total, isCut }: LogPage): JsonObject => ({
+    logs: records.map(wireLog),
+    total,
+    ...isCut && { is_cut: true },
+    timestamp: clock.wall(),
+  });
+  return Object.values(filter).every((member) => member === undefined)
+    ? answer(ring.page(range))
+    : take(function* (turn) {
+      return answer(yield* ring.search(filter, range, turn));
+    });
 }
 
 /** The lowest severity whose number is at least `severity_min`. */

@@ -11,6 +11,7 @@ import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
 import { RecordingWorker } from "../../../tests/fakes/recording_worker.ts";
 import { idOf, newLog } from "../../../tests/fakes/spans.ts";
 import { Redactor } from "../redact.ts";
+import { SearchTurns } from "../turns.ts";
 import { registerLogFunctions } from "./functions.ts";
 import { LogRing, LogStore } from "./store.ts";
 
@@ -34,7 +35,8 @@ function setup() {
   const parentOf = (trace_id: string, span_id: string) =>
     trace_id === TRACE && span_id === idOf(1, 16) ? idOf(2, 16) : undefined;
   const isOperator = (caller?: string) => caller === "boss";
-  const parts = { store, clock, directory, redactor, log, parentOf, isOperator };
+  const turns = new SearchTurns(clock);
+  const parts = { store, clock, turns, directory, redactor, log, parentOf, isOperator };
   registerLogFunctions(offers, parts);
   const list = async (payload: Json = null) =>
     await offers.call("engine::logs::list", payload) as JsonObject;

@@ -12,6 +12,7 @@ import type { EngineLogLine } from "../../../engine/ports/log.ts";
 import type { PrintedLine } from "../../../engine/ports/telemetry.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Redactor } from "../redact.ts";
+import type { Search, Turn } from "../turns.ts";
 import {
   isAtLeast,
   type LogFeed,
@@ -169,10 +170,6 @@ function textOf(value: unknown): string | null {
 /** Memory of a record without its texts. */
 const RECORD_BYTES = 350;
 
-/** Time of a search in one tick of the event loop, in milliseconds. */
-const SEARCH_TICK_MS = 5;
-/** Records after which the time is checked. */
-const SEARCH_RECORDS = 32;
 /** Estimated memory of the records in one page. */
 export const LOG_PAGE_BYTES_MAX = 8 * 1024 * 1024;
 
@@ -193,6 +190,21 @@ export interface LogFilter {
   readonly text?: string | undefined;
   readonly after_seq?: number | undefined;
   readonly before_seq?: number | undefined;
+}
+
+/** Which of the matching records a page has. */
+export interface LogRange {
+  readonly offset: number;
+  readonly limit: number;
+  readonly order: "asc" | "desc";
+}
+
+/** Some of the matching records, and the number of all. */
+export interface LogPage {
+  readonly records: LogRecord[];
+  readonly total: number;
+  /** Whether the page ended early, because of its bytes. */
+  readonly isCut: boolean;
 }
 
 interface SizedRecord {
@@ -244,10 +256,7 @@ export class LogRing {
   }
 
   /** A page of matching records, and the number of all that match. */
-  find(
-    filter: LogFilter,
-    { offset, limit, order }: { offset: number; limit: number; order: "asc" | "desc" },
-  ): { readonly records: LogRecord[]; readonly total: number } {
+  find(filter: LogFilter, { offset, limit, order }: LogRange): Omit<LogPage, "isCut"> {
     const fits = matcher(filter);
     const records: LogRecord[] = [];
     let total = 0;
@@ -261,34 +270,44 @@ export class LogRing {
     return { records, total };
   }
 
+  /** A page of all records; see {@linkcode search} for its end. */
+  page({ offset, limit, order }: LogRange): LogPage {
+    const total = this.size;
+    const records: LogRecord[] = [];
+    let bytes = 0;
+    for (let i = offset; i < total && records.length < limit; i++) {
+      const at = order === "asc" ? this.#head + i : this.#records.length - 1 - i;
+      const found = this.#records[at]!;
+      bytes += found.bytes;
+      const isCut = records.length > 0 && bytes > LOG_PAGE_BYTES_MAX;
+      if (isCut) return { records, total, isCut };
+      records.push(found.record);
+    }
+    return { records, total, isCut: false };
+  }
+
   /**
-   * The same in slices, for large rings: yields to the event loop every {@linkcode SEARCH_TICK_MS}.
-   * Records that are added meanwhile are not found. A page ends early, with `isCut`, when its
-   * records have {@linkcode LOG_PAGE_BYTES_MAX}; a page has one record at least.
+   * A page of matching records within a turn. Records that are added meanwhile are not found. It
+   * ends early when its records have {@linkcode LOG_PAGE_BYTES_MAX}, and has one at least.
    */
-  async search(
-    filter: LogFilter,
-    { offset, limit, order }: { offset: number; limit: number; order: "asc" | "desc" },
-    clock: Clock,
-  ): Promise<{ readonly records: LogRecord[]; readonly total: number; readonly isCut: boolean }> {
+  *search(filter: LogFilter, { offset, limit, order }: LogRange, turn: Turn): Search<LogPage> {
     const fits = matcher(filter);
     const records: LogRecord[] = [];
     let [total, bytes, isCut] = [0, 0, false];
     const last = this.#seq;
     const step = order === "asc" ? 1 : -1;
     let seq = order === "asc" ? this.#firstSeq : last;
-    let tickEnd = clock.now() + SEARCH_TICK_MS;
-    for (let count = 1; seq <= last && seq >= this.#firstSeq; seq += step, count++) {
+    for (; seq <= last && seq >= this.#firstSeq; seq += step) {
       const found = this.#records[this.#head + seq - this.#firstSeq];
       if (!found) break; // Cleared meanwhile.
       if (fits(found.record) && total++ >= offset && records.length < limit && !isCut) {
+        turn.charge(found.bytes);
         bytes += found.bytes;
         isCut = records.length > 0 && bytes > LOG_PAGE_BYTES_MAX;
         if (!isCut) records.push(found.record);
       }
-      if (count % SEARCH_RECORDS !== 0 || clock.now() < tickEnd) continue;
-      await new Promise<void>((resolve) => void clock.after(1, resolve));
-      tickEnd = clock.now() + SEARCH_TICK_MS;
+      if (!turn.isOver()) continue;
+      yield;
       if (step === 1) seq = Math.max(seq, this.#firstSeq - 1); // The oldest may have gone.
     }
     return { records, total, isCut };

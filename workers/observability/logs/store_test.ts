@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { FakeClock } from "../../../tests/fakes/fake_clock.ts";
-import { idOf, newLog, NOON } from "../../../tests/fakes/spans.ts";
+import { ENDLESS, found, idOf, newLog, NOON } from "../../../tests/fakes/spans.ts";
 import { Redactor } from "../redact.ts";
 import type { LogRecord } from "./record.ts";
 import {
@@ -248,47 +248,49 @@ Deno.test("LogRing.find() pages in both directions and returns the total", () =>
   assert.deepEqual(oldest.records.map(({ body }) => body), ["b", "c"]);
 });
 
-Deno.test("LogRing.search() ends a page before it has too many bytes, and counts all", async () => {
+Deno.test("LogRing.search() and page() end before a page has too many bytes, and count all", () => {
   const ring = new LogRing(100 * LOG_PAGE_BYTES_MAX);
   for (let i = 0; i < 20; i++) ring.add({ ...newLog(), body: "x".repeat(1_000_000) });
   ring.add({ ...newLog(), body: "y".repeat(LOG_PAGE_BYTES_MAX) });
-  const clock = new FakeClock();
 
-  const page = await ring.search({}, { offset: 1, limit: 1_000, order: "desc" }, clock);
-  const huge = await ring.search({}, { offset: 0, limit: 1_000, order: "desc" }, clock);
-
+  for (const order of ["asc", "desc"] as const) {
+    for (const offset of [0, 1, 19, 20, 21, 30]) {
+      const range = { offset, limit: 1_000, order };
+      assert.deepEqual(ring.page(range), found(ring.search({}, range, ENDLESS)));
+      assert.deepEqual(
+        ring.page({ ...range, limit: 2 }).records,
+        ring.page(range).records.slice(0, 2),
+      );
+    }
+  }
+  const page = ring.page({ offset: 1, limit: 1_000, order: "desc" });
+  const huge = ring.page({ offset: 0, limit: 1_000, order: "desc" });
   assert.ok(page.records.length > 1 && page.records.length < 6, `${page.records.length} records`);
   assert.deepEqual([page.total, page.isCut], [21, true]);
   assert.deepEqual([huge.records.length, huge.total], [1, 21]);
 });
 
 for (const order of ["asc", "desc"] as const) {
-  Deno.test(`LogRing.search() ${order} yields, and endures records that come and go`, async () => {
-    let now = 0;
+  Deno.test(`LogRing.search() ${order} yields, and endures records that come and go`, () => {
     const ring = new LogRing(2_000_000);
     const log = { ...newLog(), body: "x".repeat(1_000) };
+    let steps = 0;
     let slices = 0;
-    const clock = {
-      now: () => now,
-      wall: () => now,
-      after: (_ms: number, task: () => void) => {
-        slices++;
-        for (let i = 0; i < 20; i++) ring.add(log);
-        now += 1;
-        queueMicrotask(task);
-        return () => {};
-      },
+    const turn = { ...ENDLESS, isOver: () => ++steps % 100 === 0 };
+    const paused = (): void => {
+      slices++;
+      for (let i = 0; i < 20; i++) ring.add(log);
     };
     for (let i = 0; i < 1_000; i++) ring.add(log);
     const size = ring.size;
     const newest = ring.add(log).seq;
-    const timed = { ...clock, now: () => now += 1 };
 
-    const found = await ring.search({ text: "X" }, { offset: 0, limit: size, order }, timed);
+    const page = { offset: 0, limit: size, order };
+    const result = found(ring.search({ text: "X" }, page, turn), paused);
 
     assert.ok(slices > 1, `${slices} slices`);
-    assert.ok(found.total > size / 2 && found.total <= size + 1, `${found.total} of ${size}`);
-    const seqs = found.records.map(({ seq }) => seq);
+    assert.ok(result.total > size / 2 && result.total <= size + 1, `${result.total} of ${size}`);
+    const seqs = result.records.map(({ seq }) => seq);
     assert.deepEqual(seqs, seqs.toSorted((a, b) => order === "asc" ? a - b : b - a));
     assert.equal(new Set(seqs).size, seqs.length);
     assert.ok(Math.max(...seqs) <= newest);

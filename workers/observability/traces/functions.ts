@@ -15,6 +15,7 @@ import { fit } from "../../kit/fit.ts";
 import * as v from "../../kit/schema.ts";
 import type { LogRing } from "../logs/store.ts";
 import { checkOperator } from "../retained.ts";
+import type { SearchTurns } from "../turns.ts";
 import { SummariesRequest, summarize, type TraceIndex } from "./index.ts";
 import {
   GroupRequest,
@@ -40,6 +41,7 @@ export interface TraceFunctionsSetup {
   readonly store: SpanStore;
   readonly index: TraceIndex;
   readonly logs: LogRing;
+  readonly turns: SearchTurns;
   /** Whether the caller, given by its connection, may see payloads and remove spans. */
   isOperator(caller: string | undefined): boolean;
   /** Whether a connection belongs to a built-in worker. */
@@ -51,20 +53,26 @@ export function registerTraceFunctions(
   worker: Pick<Worker, "registerFunction">,
   setup: TraceFunctionsSetup,
 ): void {
-  const { clock, store, index, traces } = setup;
+  const { clock, store, index, traces, turns } = setup;
   const register = (name: string, description: string, handler: Handler): void => {
     worker.registerFunction(`engine::${name}`, handler, { description });
   };
   register("traces::list", "Spans that match a filter", (payload, _, { caller, function_id }) => {
     const query = fit(function_id, ListRequest, payload);
-    return listSpans(store, query, setup.isOperator(caller), clock.wall());
+    return turns.take(caller, (turn) => {
+      return listSpans(store, query, setup.isOperator(caller), clock.wall(), turn);
+    });
   });
   register("traces::tree", "The spans of one trace, as a tree", (payload, _, context) => {
-    const { trace_id } = fit(context.function_id, TreeRequest, payload);
-    return treeOf(store, trace_id, setup.isOperator(context.caller));
+    const { caller, function_id } = context;
+    const { trace_id } = fit(function_id, TreeRequest, payload);
+    return turns.take(caller, (turn) => {
+      return treeOf(store, trace_id, setup.isOperator(caller), turn);
+    });
   });
   register("traces::group_by", "Spans with equal values of an attribute", (payload, _, context) => {
-    return groupSpans(store, fit(context.function_id, GroupRequest, payload), clock.wall());
+    const query = fit(context.function_id, GroupRequest, payload);
+    return turns.take(context.caller, (turn) => groupSpans(store, query, clock.wall(), turn));
   });
   register("traces::clear", "Removes all spans but those of running calls", (_p, _m, context) => {
     checkOperator(setup.isOperator(context.caller), context.function_id);
@@ -77,7 +85,8 @@ export function registerTraceFunctions(
     "A summary of each trace, the newest first",
     async (payload, _, context) => {
       const query = fit(context.function_id, SummariesRequest, payload);
-      return summarize(await index.list(), query);
+      await index.read();
+      return await turns.take(context.caller, (turn) => summarize(index.newest(), query, turn));
     },
   );
   register("traces::map", "Who called what and who ran it, as a graph", mapHandler(setup));
@@ -87,19 +96,22 @@ export function registerTraceFunctions(
     const recording = recordingOf(traces);
     const { logs, isInEngine } = setup;
     const sources = { spans: store, logs, recording, isInEngine } as const;
-    return await explain(sources, invocation_id, setup.isOperator(context.caller), clock.wall());
+    const isOperator = setup.isOperator(context.caller);
+    return await explain(sources, invocation_id, isOperator, clock.wall());
   });
   register("sampling::rules", "Which part of the traces is recorded", () => rulesOf(traces, clock));
 }
 
 /** Caches the last map for a moment, since it scans many spans. */
-function mapHandler({ clock, store, traces }: TraceFunctionsSetup): Handler {
+function mapHandler({ clock, store, traces, turns }: TraceFunctionsSetup): Handler {
   let cached: { key: string; until: number; map: JsonObject } | undefined;
-  return async (payload, _metadata, { function_id }) => {
+  return async (payload, _metadata, { function_id, caller }) => {
     const query = fit(function_id, MapRequest, payload);
     const key = JSON.stringify(query);
     if (cached?.key === key && clock.now() < cached.until) return cached.map;
-    const map = await mapOf(store, query, clock.wall(), recordingOf(traces) !== "all");
+    const map = await turns.take(caller, (turn) => {
+      return mapOf(store, query, clock.wall(), recordingOf(traces) !== "all", turn);
+    });
     cached = { key, until: clock.now() + TRACE_MAP_CACHE_MS, map };
     return map;
   };

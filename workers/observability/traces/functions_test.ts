@@ -8,6 +8,7 @@ import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts"
 import { RecordingWorker } from "../../../tests/fakes/recording_worker.ts";
 import { callSpan, idOf, NOON, recorded } from "../../../tests/fakes/spans.ts";
 import { LogRing } from "../logs/store.ts";
+import { SearchTurns } from "../turns.ts";
 import { readBaggage, registerBaggageFunctions, registerTraceFunctions } from "./functions.ts";
 import { TraceIndex } from "./index.ts";
 
@@ -19,7 +20,9 @@ function setup() {
   const isOperator = (caller: string | undefined): boolean => caller === "boss";
   const logs = new LogRing(1_000);
   const isInEngine = (): boolean => false;
-  registerTraceFunctions(offers, { clock, traces, store, index, logs, isOperator, isInEngine });
+  const turns = new SearchTurns(clock);
+  const parts = { clock, traces, store, index, logs, turns, isOperator, isInEngine };
+  registerTraceFunctions(offers, parts);
   const call = async (name: string, payload: Json = null, caller = "caller") =>
     await offers.call(`engine::${name}`, payload, { caller }) as JsonObject;
   return { ...it, call };

@@ -9,9 +9,10 @@
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import * as v from "../../kit/schema.ts";
+import { type Search, SEARCH_SLICE_MS, type Turn } from "../turns.ts";
 import { TRACE_LIST_LIMIT, TRACE_LIST_LIMIT_MAX, TRACE_TEXT_CHARS_MAX } from "./query.ts";
 import type { SpanSummary } from "./span.ts";
-import { SPAN_COLLECT_MAX, SPAN_SCAN_TICK_MS, type SpanCursors, type SpanStore } from "./store.ts";
+import { SPAN_COLLECT_MAX, type SpanCursors, type SpanStore } from "./store.ts";
 
 /** Traces that can be listed; the oldest are dropped. */
 const TRACE_INDEX_MAX = 25_000;
@@ -19,7 +20,7 @@ const TRACE_INDEX_MAX = 25_000;
 const TRACE_INDEX_NAMES_MAX = 32;
 
 /** Spans per chunk of an update. */
-const CHUNK_SPANS = 500;
+const CHUNK_SPANS = 100;
 
 /** One trace. Times are milliseconds since 1970, with fractions. */
 export interface TraceEntry {
@@ -121,13 +122,27 @@ export class TraceIndex {
 
   /** All traces, including those with running calls, the newest start first. */
   async list(): Promise<TraceEntry[]> {
+    await this.read();
+    return [...this.newest()];
+  }
+
+  /** Adds the spans that ended since the last time. */
+  async read(): Promise<void> {
     await (this.#reading ??= this.#read().finally(() => this.#reading = undefined));
+  }
+
+  /** The traces as last read, with the calls that run now; the newest start first. */
+  *newest(): Iterable<TraceEntry> {
     // Nearly sorted already, which makes sorting cheap.
-    this.#sorted ??= [...this.#entries.values()].sort((a, b) => a.start_ms - b.start_ms);
+    const ended = this.#sorted ??= [...this.#entries.values()].sort(byStart);
     const running = this.#running();
-    if (running.size === 0) return this.#sorted.toReversed();
-    const ended = this.#sorted.filter(({ trace_id }) => !running.has(trace_id));
-    return [...ended, ...running.values()].sort((a, b) => a.start_ms - b.start_ms).reverse();
+    const others = [...running.values()].sort(byStart);
+    for (let at = ended.length - 1; at >= 0; at--) {
+      const entry = ended[at]!;
+      while (others.length > 0 && others.at(-1)!.start_ms >= entry.start_ms) yield others.pop()!;
+      if (!running.has(entry.trace_id)) yield entry;
+    }
+    yield* others.reverse();
   }
 
   /** Copies of the entries that have running calls, with those calls added. */
@@ -152,7 +167,7 @@ export class TraceIndex {
   }
 
   async #read(): Promise<void> {
-    let chunkEnd = this.#clock.now() + SPAN_SCAN_TICK_MS;
+    let chunkEnd = this.#clock.now() + SEARCH_SLICE_MS;
     // Under heavy load spans may end as fast as they are read: the next query reads the rest.
     let left = this.#store.capacity + CHUNK_SPANS;
     for (let isComplete = false; !isComplete && left > 0;) {
@@ -164,8 +179,8 @@ export class TraceIndex {
       left -= ended.spans.length;
       if (isComplete || this.#clock.now() < chunkEnd) continue;
       // Yields to the event loop: the first read of a full ring takes a while.
-      await new Promise<void>((resolve) => void this.#clock.after(0, resolve));
-      chunkEnd = this.#clock.now() + SPAN_SCAN_TICK_MS;
+      await new Promise<void>((resolve) => void this.#clock.after(1, resolve));
+      chunkEnd = this.#clock.now() + SEARCH_SLICE_MS;
     }
     this.#evict();
   }
@@ -188,6 +203,10 @@ export class TraceIndex {
       this.#spans -= span_count;
     }
   }
+}
+
+function byStart(a: TraceEntry, b: TraceEntry): number {
+  return a.start_ms - b.start_ms;
 }
 
 function addName(names: string[], name: string): void {
@@ -214,11 +233,20 @@ export const SummariesRequest = v.nullish(
 export type SummariesQuery = v.InferOutput<typeof SummariesRequest>;
 
 /** Answers `engine::traces::summaries` from entries, the newest first. */
-export function summarize(entries: readonly TraceEntry[], query: SummariesQuery): JsonObject {
+export function* summarize(
+  entries: Iterable<TraceEntry>,
+  query: SummariesQuery,
+  turn: Turn,
+): Search<JsonObject> {
   const lower = { ...query, text: query.text?.toLowerCase() };
-  const fitting = entries.filter((entry) => fits(entry, lower));
   const { limit = TRACE_LIST_LIMIT } = query;
-  return { traces: fitting.slice(0, limit).map(wireTrace), total: fitting.length };
+  const traces: JsonObject[] = [];
+  let total = 0;
+  for (const entry of entries) {
+    if (turn.isOver()) yield;
+    if (fits(entry, lower) && total++ < limit) traces.push(wireTrace(entry));
+  }
+  return { traces, total };
 }
 
 /** The wire form of a trace summary. */

@@ -4,7 +4,16 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { callSpan, idOf, NOON, recorded, storedSpan } from "../../../tests/fakes/spans.ts";
+import {
+  callSpan,
+  ENDLESS,
+  found,
+  HASTY,
+  idOf,
+  NOON,
+  recorded,
+  storedSpan,
+} from "../../../tests/fakes/spans.ts";
 import * as v from "../../kit/schema.ts";
 import { SummariesRequest, summarize, type TraceEntry, TraceIndex } from "./index.ts";
 
@@ -141,7 +150,7 @@ Deno.test("TraceIndex yields while it reads a full recorder", async () => {
   for (; ticks < 100 && clock.waiting === 0; ticks++) await Promise.resolve();
   assert.equal(clock.waiting, 1);
   while (clock.waiting > 0) {
-    clock.tick(0);
+    clock.tick(1);
     for (let i = 0; i < 20; i++) await Promise.resolve();
   }
 
@@ -174,12 +183,12 @@ function entry(n: number, changes: Partial<TraceEntry>): TraceEntry {
 }
 
 function names(query: unknown): unknown[] {
-  const { traces } = summarize(entries, v.parse(SummariesRequest, query));
+  const { traces } = found(summarize(entries, v.parse(SummariesRequest, query), ENDLESS));
   return (traces as { name: string }[]).map(({ name }) => name);
 }
 
 Deno.test("summarize() returns the summary of a trace", () => {
-  const { traces, total } = summarize(entries, v.parse(SummariesRequest, null));
+  const { traces, total } = found(summarize(entries, v.parse(SummariesRequest, null), HASTY));
 
   assert.equal(total, 2);
   assert.deepEqual((traces as unknown[])[1], {

@@ -7,18 +7,17 @@
  *
  * @module
  */
-import type { CallSpan } from "../../../engine/ports/telemetry.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import * as v from "../../kit/schema.ts";
+import type { Search, Turn } from "../turns.ts";
+import { bytesOf } from "./ring.ts";
+import { newestFirst, type ScanFilter, sortInTurn } from "./scan.ts";
 import {
   attributeOf,
   durationOf,
   isSearchable,
-  spanOfCall,
   type SpanSummary,
   type StoredSpan,
-  summaryOfCall,
-  summaryOfSpan,
   wireSpan,
 } from "./span.ts";
 import type { SpanStore } from "./store.ts";
@@ -29,6 +28,10 @@ export const TRACE_LIST_LIMIT = 100;
 export const TRACE_LIST_LIMIT_MAX = 1_000;
 /** Spans that one query searches: the newest. */
 export const TRACE_SCAN_MAX = 20_000;
+/** Estimated memory of what one answer shows. */
+export const TRACE_PAGE_BYTES_MAX = 8 * 1024 * 1024;
+/** Traces that a list looks up among all spans; for more, it searches the newest spans. */
+const TRACE_LOOKUPS_MAX = 20;
 
 /** Attributes in a filter. */
 const TRACE_ATTRIBUTE_FILTERS_MAX = 20;
@@ -82,25 +85,72 @@ export const GroupRequest = v.object({
 export type GroupQuery = v.InferOutput<typeof GroupRequest>;
 
 /** Answers `engine::traces::list`; includes payloads only of traces given by id. */
-export async function listSpans(
+export function* listSpans(
   store: SpanStore,
   query: ListQuery,
   withPayloads: boolean,
   nowMs: number,
-): Promise<JsonObject> {
+  turn: Turn,
+): Search<JsonObject> {
   const { offset = 0, limit = TRACE_LIST_LIMIT } = query;
-  const found = inSortOrder(
-    (await candidates(store, query, withPayloads)).filter((span) => fits(span, query, nowMs)),
-    query,
-    nowMs,
-  );
+  const ids = [...query.trace_ids ?? [], ...query.trace_id === undefined ? [] : [query.trace_id]];
+  const wanted = new Set(ids.map((id) => id.toLowerCase()));
+  const isByTrace = wanted.size > 0 && wanted.size <= TRACE_LOOKUPS_MAX;
+  using scan = isByTrace
+    ? yield* store.scanTraces(wanted, turn)
+    : yield* store.scan(wanted.size > 0 ? {} : filterOf(query), TRACE_SCAN_MAX, turn);
+  const found: StoredSpan[] = [];
+  const lower = lowered(query);
+  for (const span of scan.spans) {
+    if (turn.isOver()) yield;
+    if (wanted.size > 0 && !isByTrace && !wanted.has(span.trace_id)) continue;
+    if (fits(span, lower, nowMs)) found.push(span);
+  }
+  const compare = orderOf(query, nowMs, isByTrace);
+  const page = new Page(turn);
+  for (const span of (yield* sortInTurn(found, compare, offset + limit, turn)).slice(offset)) {
+    if (turn.isOver()) yield;
+    if (!page.add(scan.whole(span, withPayloads && isByTrace))) break;
+  }
   return {
-    spans: found.slice(offset, offset + limit).map((span) => wireSpan(span, withPayloads)),
+    spans: page.spans.map((span) => wireSpan(span, withPayloads)),
     total: found.length,
     offset,
     limit,
     storage: "memory",
+    ...page.isCut && { is_cut: true },
   };
+}
+
+function filterOf({ start_time, end_time, include_internal }: ListQuery): ScanFilter {
+  return {
+    ...end_time !== undefined && { until_ms: end_time },
+    ...start_time !== undefined && { since_ms: start_time },
+    excludesInternal: !include_internal,
+  };
+}
+
+/** Collects spans for an answer as long as they have room. */
+class Page {
+  readonly #turn: Turn;
+  readonly spans: StoredSpan[] = [];
+  /** Whether a span had no room. */
+  isCut = false;
+  #bytes = 0;
+
+  constructor(turn: Turn) {
+    this.#turn = turn;
+  }
+
+  /** `false`: the page is full. It has one span at least. */
+  add(span: StoredSpan): boolean {
+    const bytes = bytesOf(span);
+    this.#turn.charge(bytes);
+    this.#bytes += bytes;
+    this.isCut = this.spans.length > 0 && this.#bytes > TRACE_PAGE_BYTES_MAX;
+    if (!this.isCut) this.spans.push(span);
+    return !this.isCut;
+  }
 }
 
 /** Deeper spans become children of their ancestor at this depth. */
@@ -108,16 +158,31 @@ const TREE_DEPTH_MAX = 200;
 
 type Node = JsonObject & { children: Json[] };
 
-/** Answers `engine::traces::tree`; a span whose parent is not stored is a root. */
-export function treeOf(store: SpanStore, trace_id: string, withPayloads: boolean): JsonObject {
-  const spans = store.trace(trace_id.toLowerCase(), withPayloads);
+/**
+ * Answers `engine::traces::tree`; a span whose parent is not shown is a root. Of a trace that is
+ * larger than a page, the spans that started first.
+ */
+export function* treeOf(
+  store: SpanStore,
+  trace_id: string,
+  withPayloads: boolean,
+  turn: Turn,
+): Search<JsonObject> {
+  using scan = yield* store.scanTraces(new Set([trace_id.toLowerCase()]), turn);
+  const page = new Page(turn);
+  for (const span of scan.spans) {
+    if (turn.isOver()) yield;
+    if (!page.add(scan.whole(span, withPayloads))) break;
+  }
+  const { spans, isCut } = page;
   const known = new Set(spans.map(({ span_id }) => span_id));
   const below = Map.groupBy(spans, ({ parent_span_id }) => parent_span_id ?? "");
   const placed = new Set<string>();
   const roots: Json[] = [];
-  const place = (top: StoredSpan): void => {
+  const place = function* (top: StoredSpan): Search<void> {
     const waiting = [{ span: top, into: roots, depth: 0 }];
     for (let next = waiting.pop(); next; next = waiting.pop()) {
+      if (turn.isOver()) yield;
       const { span, into, depth } = next;
       if (placed.has(span.span_id)) continue;
       placed.add(span.span_id);
@@ -131,27 +196,32 @@ export function treeOf(store: SpanStore, trace_id: string, withPayloads: boolean
     }
   };
   for (const span of spans) {
-    if (span.parent_span_id === null || !known.has(span.parent_span_id)) place(span);
+    if (span.parent_span_id === null || !known.has(span.parent_span_id)) yield* place(span);
   }
-  spans.forEach(place); // Cycles, which the ids of untrusted spans can form.
-  return { roots, storage: "memory" };
+  // Cycles, which the ids of untrusted spans can form.
+  for (const span of spans) if (!placed.has(span.span_id)) yield* place(span);
+  return { roots, storage: "memory", ...isCut && { is_cut: true } };
 }
 
 /**
  * Answers `engine::traces::group_by`: spans with equal attribute values, the latest group first.
  */
-export async function groupSpans(
+export function* groupSpans(
   store: SpanStore,
   query: GroupQuery,
   nowMs: number,
-): Promise<JsonObject> {
+  turn: Turn,
+): Search<JsonObject> {
   const { attribute, since_ms, limit = TRACE_LIST_LIMIT, label_attribute } = query;
   const filter = {
     ...since_ms !== undefined && { since_ms },
     excludesInternal: !query.include_internal,
   };
+  using scan = yield* store.scan(filter, TRACE_SCAN_MAX, turn);
   const groups = new Map<string, Group>();
-  for (const span of await store.scan(filter, TRACE_SCAN_MAX, WHOLE)) {
+  for (const found of yield* sortInTurn(scan.spans, newestFirst, TRACE_SCAN_MAX, turn)) {
+    if (turn.isOver()) yield;
+    const span = scan.whole(found, false);
     const value = attributeOf(span, attribute);
     if (value === undefined || value === null) continue;
     const key = typeof value === "string" ? value : JSON.stringify(value);
@@ -159,15 +229,20 @@ export async function groupSpans(
     if (!group) groups.set(key, group = new Group(key));
     group.add(span, label_attribute, nowMs);
   }
-  const sorted = [...groups.values()].sort((a, b) => b.lastMs - a.lastMs);
-  return { groups: sorted.slice(0, limit).map((group) => group.toJSON()), storage: "memory" };
+  const latest = (a: Group, b: Group): number => b.lastMs - a.lastMs;
+  const shown: JsonObject[] = [];
+  let bytes = 0;
+  let isCut = false;
+  for (const group of yield* sortInTurn([...groups.values()], latest, limit, turn)) {
+    if (turn.isOver()) yield;
+    turn.charge(group.bytes);
+    bytes += group.bytes;
+    isCut = shown.length > 0 && bytes > TRACE_PAGE_BYTES_MAX;
+    if (isCut) break;
+    shown.push(group.toJSON());
+  }
+  return { groups: shown, storage: "memory", ...isCut && { is_cut: true } };
 }
-
-/** Spans with all attributes except payloads. */
-const WHOLE = {
-  ofCall: (call: CallSpan): StoredSpan => spanOfCall(call, null),
-  ofSpan: (span: StoredSpan): StoredSpan => span,
-};
 
 /** Trace ids per group. */
 const GROUP_TRACES_MAX = 1_000;
@@ -201,6 +276,12 @@ class Group {
     if (this.#traces.size < GROUP_TRACES_MAX) this.#traces.add(span.trace_id);
   }
 
+  /** Estimated memory of the answer's group. */
+  get bytes(): number {
+    const { length } = this.value;
+    return 200 + 2 * (length + (this.#label?.length ?? length)) + 80 * this.#traces.size;
+  }
+
   toJSON(): JsonObject {
     return {
       value: this.value,
@@ -215,50 +296,43 @@ class Group {
   }
 }
 
-async function candidates(
-  store: SpanStore,
-  query: ListQuery,
-  withPayloads: boolean,
-): Promise<StoredSpan[]> {
-  const ids = [...query.trace_ids ?? [], ...query.trace_id === undefined ? [] : [query.trace_id]];
-  if (ids.length > 0) {
-    const wanted = new Set(ids.map((id) => id.toLowerCase()));
-    // A few ids are cheaper to look up one by one; for many, one scan is cheaper.
-    if (wanted.size <= 20) return [...wanted].flatMap((id) => store.trace(id, withPayloads));
-    const spans = await store.scan({}, TRACE_SCAN_MAX, WHOLE);
-    return spans.filter((span) => wanted.has(span.trace_id));
-  }
-  return await store.scan(
-    {
-      ...query.end_time !== undefined && { until_ms: query.end_time },
-      ...query.start_time !== undefined && { since_ms: query.start_time },
-      excludesInternal: !query.include_internal,
-    },
-    TRACE_SCAN_MAX,
-    WHOLE,
-  );
+/** The query with texts in lower case, as {@linkcode fits} needs them. */
+function lowered(query: ListQuery): ListQuery {
+  const { service_name, name, status } = query;
+  return {
+    ...query,
+    service_name: service_name?.toLowerCase(),
+    name: name?.toLowerCase(),
+    status: status?.toLowerCase(),
+  };
 }
 
 function fits(span: StoredSpan, query: ListQuery, nowMs: number): boolean {
   const { service_name, name, status, min_duration_ms, max_duration_ms } = query;
-  const duration = durationOf(span, nowMs);
-  return has(span.service_name, service_name) && has(span.name, name) &&
-    has(span.status, status) &&
-    (min_duration_ms === undefined || duration >= min_duration_ms) &&
-    (max_duration_ms === undefined || duration <= max_duration_ms) &&
-    (query.start_time === undefined || span.start_ms >= query.start_time) &&
+  return (query.start_time === undefined || span.start_ms >= query.start_time) &&
     (query.end_time === undefined || span.start_ms <= query.end_time) &&
-    (query.attributes ?? []).every((pair) => hasAttribute(span, pair)) &&
-    !(query.exclude_attributes ?? []).some((pair) => hasAttribute(span, pair));
+    (min_duration_ms === undefined || durationOf(span, nowMs) >= min_duration_ms) &&
+    (max_duration_ms === undefined || durationOf(span, nowMs) <= max_duration_ms) &&
+    (service_name === undefined || span.service_name.toLowerCase().includes(service_name)) &&
+    (name === undefined || span.name.toLowerCase().includes(name)) &&
+    (status === undefined || span.status.includes(status)) &&
+    fitsAttributes(span, query);
 }
 
-function has(text: string, part: string | undefined): boolean {
-  return part === undefined || text.toLowerCase().includes(part.toLowerCase());
+function fitsAttributes(span: StoredSpan, query: ListQuery): boolean {
+  const { attributes: wanted = [], exclude_attributes: unwanted = [] } = query;
+  if (wanted.length + unwanted.length === 0) return true;
+  const { attributes } = span; // Those of a call are made on access.
+  return wanted.every((pair) => hasAttribute(attributes, pair)) &&
+    !unwanted.some((pair) => hasAttribute(attributes, pair));
 }
 
 /** Compares values as text, so that `"5"` matches 5. */
-function hasAttribute(span: StoredSpan, [name, wanted]: readonly [string, unknown]): boolean {
-  const value = attributeOf(span, name);
+function hasAttribute(
+  attributes: StoredSpan["attributes"],
+  [name, wanted]: readonly [string, unknown],
+): boolean {
+  const value = attributes.find(([own]) => own === name)?.[1];
   return value !== undefined && asText(value) === asText(wanted);
 }
 
@@ -266,21 +340,27 @@ function asText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-function inSortOrder(spans: StoredSpan[], query: ListQuery, nowMs: number): StoredSpan[] {
-  const { sort_by = "start_time", sort_order = "asc" } = query;
+/** Equal ones as they were found: of given traces as in the trace, else the newest first. */
+function orderOf(
+  { sort_by = "start_time", sort_order = "asc" }: ListQuery,
+  nowMs: number,
+  isByTrace: boolean,
+): (a: StoredSpan, b: StoredSpan) => number {
   const sign = sort_order === "asc" ? 1 : -1;
-  return spans.sort((a, b) => {
-    switch (sort_by) {
-      case "duration":
-        return sign * (durationOf(a, nowMs) - durationOf(b, nowMs));
-      case "service_name":
-        return sign * a.service_name.localeCompare(b.service_name);
-      case "name":
-        return sign * a.name.localeCompare(b.name);
-      case "start_time":
-        return sign * (a.start_ms - b.start_ms);
-    }
-  });
+  const keyed = (compare: typeof newestFirst): typeof newestFirst => {
+    if (isByTrace) return (a, b) => sign * compare(a, b);
+    return (a, b) => sign * compare(a, b) || newestFirst(a, b);
+  };
+  switch (sort_by) {
+    case "duration":
+      return keyed((a, b) => durationOf(a, nowMs) - durationOf(b, nowMs));
+    case "service_name":
+      return keyed((a, b) => a.service_name.localeCompare(b.service_name));
+    case "name":
+      return keyed((a, b) => a.name.localeCompare(b.name));
+    case "start_time":
+      return keyed((a, b) => a.start_ms - b.start_ms);
+  }
 }
 
 /** Nodes of a map of calls. */
@@ -313,29 +393,36 @@ const COMMAND_LINE = "engine-cli";
 const STATE = "engine-state";
 
 /** Computes the graph. `isSampled`: not every trace is recorded. */
-export async function mapOf(
+export function* mapOf(
   store: SpanStore,
   query: MapQuery,
   nowMs: number,
   isSampled: boolean,
-): Promise<JsonObject> {
+  turn: Turn,
+): Search<JsonObject> {
   const { since_ms, trace_id } = query;
   const filter = {
     ...since_ms !== undefined && { since_ms },
     ...trace_id !== undefined && { trace_id: trace_id.toLowerCase() },
   };
-  const spans = await store.scan({ ...filter, excludesInternal: true }, TRACE_SCAN_MAX, {
-    ofCall: summaryOfCall,
-    ofSpan: summaryOfSpan,
-  });
+  using scan = yield* store.scan({ ...filter, excludesInternal: true }, TRACE_SCAN_MAX, turn);
+  const spans: SpanSummary[] = [];
+  const requests = new Map<string, SpanSummary>();
+  let oldest = nowMs;
+  for (const found of yield* sortInTurn(scan.spans, newestFirst, TRACE_SCAN_MAX, turn)) {
+    if (turn.isOver()) yield;
+    const span = scan.summary(found);
+    spans.push(span);
+    if (span.kind === "http") requests.set(span.span_id, span);
+    oldest = Math.min(oldest, span.start_ms);
+  }
   const graph = new Graph(nowMs);
-  const requests = new Map(
-    spans.filter(({ kind }) => kind === "http").map((span) => [span.span_id, span]),
-  );
-  for (const span of spans) graph.add(span, requests);
-  const oldest = spans.reduce((least, { start_ms }) => Math.min(least, start_ms), nowMs);
+  for (const span of spans) {
+    if (turn.isOver()) yield;
+    graph.add(span, requests);
+  }
   return {
-    ...graph.toJSON(),
+    ...yield* graph.view(turn),
     window_ms: Math.max(0, nowMs - (since_ms ?? oldest)),
     sampled: isSampled || spans.length >= TRACE_SCAN_MAX,
   };
@@ -364,11 +451,13 @@ class Graph {
     this.#edge(target, this.#node("worker", worker, worker)).count(span, this.#nowMs);
   }
 
-  toJSON(): JsonObject {
-    return {
-      nodes: [...this.#nodes.values()].map((node) => ({ ...node })),
-      edges: [...this.#edges.values()].map((edge) => edge.toJSON()),
-    };
+  *view(turn: Turn): Search<JsonObject> {
+    const edges: JsonObject[] = [];
+    for (const edge of this.#edges.values()) {
+      if (turn.isOver()) yield;
+      edges.push(edge.toJSON());
+    }
+    return { nodes: [...this.#nodes.values()].map((node) => ({ ...node })), edges };
   }
 
   #caller(name: string): MapNode | undefined {
@@ -420,7 +509,7 @@ class Edge {
   }
 
   toJSON(): JsonObject {
-    const sorted = this.#durations.sort((a, b) => a - b);
+    const sorted = Float64Array.from(this.#durations).sort();
     return {
       from: this.#from,
       to: this.#to,
@@ -433,6 +522,6 @@ class Edge {
 }
 
 /** By nearest rank. */
-function quantile(sorted: readonly number[], part: number): number {
+function quantile(sorted: Float64Array, part: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] ?? 0;
 }

@@ -4,9 +4,21 @@
  * @module
  */
 import assert from "node:assert/strict";
+import type { CallSpan } from "../../../engine/ports/telemetry.ts";
 import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
-import { callSpan, idOf, NOON, recorded, storedSpan } from "../../../tests/fakes/spans.ts";
+import {
+  callSpan,
+  ENDLESS,
+  found,
+  HASTY,
+  idOf,
+  NOON,
+  recorded,
+  storedSpan,
+} from "../../../tests/fakes/spans.ts";
+import { Random } from "../../../tests/fakes/random.ts";
 import * as v from "../../kit/schema.ts";
+import { spanOfCall, type StoredSpan } from "./span.ts";
 import {
   GroupRequest,
   groupSpans,
@@ -14,6 +26,7 @@ import {
   listSpans,
   mapOf,
   MapRequest,
+  TRACE_SCAN_MAX,
   treeOf,
 } from "./query.ts";
 
@@ -33,8 +46,10 @@ function setup() {
   return it;
 }
 
-async function names(query: unknown): Promise<string[]> {
-  const { spans } = await listSpans(setup().store, v.parse(ListRequest, query), false, NOW);
+function names(query: unknown): string[] {
+  const { spans } = found(
+    listSpans(setup().store, v.parse(ListRequest, query), false, NOW, ENDLESS),
+  );
   return (spans as JsonObject[]).map(({ name }) => name as string);
 }
 
@@ -62,22 +77,24 @@ for (
     [{ exclude_attributes: [["engine.worker", "orders"]] }, ["f4"]],
   ] as const
 ) {
-  Deno.test(`listSpans() with ${JSON.stringify(query).slice(0, 80)} returns ${expected}`, async () => {
-    assert.deepEqual(await names(query), expected);
+  Deno.test(`listSpans() with ${JSON.stringify(query).slice(0, 80)} returns ${expected}`, () => {
+    assert.deepEqual(names(query), expected);
   });
 }
 
-Deno.test("listSpans() counts all matches and shows payloads of given traces to operators", async () => {
+Deno.test("listSpans() counts all matches and shows payloads of given traces to operators", () => {
   const { store } = setup();
 
-  const all = await listSpans(store, v.parse(ListRequest, { limit: 1 }), true, NOW);
-  const one = await listSpans(store, v.parse(ListRequest, { trace_id: idOf(1, 32) }), true, NOW);
+  const all = found(listSpans(store, v.parse(ListRequest, { limit: 1 }), true, NOW, ENDLESS));
+  const one = found(
+    listSpans(store, v.parse(ListRequest, { trace_id: idOf(1, 32) }), true, NOW, ENDLESS),
+  );
 
   assert.deepEqual([all.total, all.offset, all.limit, all.storage], [3, 0, 1, "memory"]);
   assert.match(JSON.stringify(one), /engine\.request/);
   assert.doesNotMatch(
     JSON.stringify(
-      await listSpans(store, v.parse(ListRequest, { trace_id: idOf(1, 32) }), false, NOW),
+      found(listSpans(store, v.parse(ListRequest, { trace_id: idOf(1, 32) }), false, NOW, ENDLESS)),
     ),
     /engine\.request"/,
   );
@@ -86,7 +103,7 @@ Deno.test("listSpans() counts all matches and shows payloads of given traces to 
 type Node = JsonObject & { children: Node[] };
 const shape = (nodes: Node[]): unknown[] => nodes.map((n) => [n.name, shape(n.children)]);
 const tree = (store: Parameters<typeof treeOf>[0], id: string) =>
-  shape(treeOf(store, id, false).roots as Node[]);
+  shape((found(treeOf(store, id, false, HASTY))).roots as Node[]);
 
 Deno.test("treeOf() nests spans below their parents and makes orphans roots", () => {
   const { store, ring } = setup();
@@ -122,7 +139,7 @@ Deno.test("treeOf() bounds the depth", () => {
     }));
   }
 
-  const text = JSON.stringify(treeOf(store, idOf(1, 32), false));
+  const text = JSON.stringify(found(treeOf(store, idOf(1, 32), false, ENDLESS)));
 
   assert.equal(text.match(/"children"/g)!.length, 1_000);
   const depth = deepest(text);
@@ -139,13 +156,13 @@ function deepest(text: string): number {
   return most;
 }
 
-Deno.test("groupSpans() groups by the value of an attribute, the latest group first", async () => {
+Deno.test("groupSpans() groups by the value of an attribute, the latest group first", () => {
   const query = v.parse(GroupRequest, {
     attribute: "engine.worker",
     label_attribute: "engine.function_id",
   });
 
-  const { groups } = await groupSpans(setup().store, query, NOW);
+  const { groups } = found(groupSpans(setup().store, query, NOW, ENDLESS));
 
   assert.deepEqual(groups, [
     {
@@ -171,18 +188,18 @@ Deno.test("groupSpans() groups by the value of an attribute, the latest group fi
   ]);
 });
 
-Deno.test("groupSpans() skips spans without the attribute and respects its limit", async () => {
+Deno.test("groupSpans() skips spans without the attribute and respects its limit", () => {
   const { store } = setup();
-  const count = async (query: object) => {
-    const { groups } = await groupSpans(store, v.parse(GroupRequest, query), NOW);
+  const count = (query: object) => {
+    const { groups } = found(groupSpans(store, v.parse(GroupRequest, query), NOW, ENDLESS));
     return (groups as unknown[]).length;
   };
 
-  assert.equal(await count({ attribute: "none" }), 0);
-  assert.equal(await count({ attribute: "engine.function_id" }), 3);
-  assert.equal(await count({ attribute: "engine.function_id", include_internal: true }), 4);
-  assert.equal(await count({ attribute: "engine.function_id", limit: 2 }), 2);
-  assert.equal(await count({ attribute: "engine.function_id", since_ms: NOON + 4 }), 1);
+  assert.equal(count({ attribute: "none" }), 0);
+  assert.equal(count({ attribute: "engine.function_id" }), 3);
+  assert.equal(count({ attribute: "engine.function_id", include_internal: true }), 4);
+  assert.equal(count({ attribute: "engine.function_id", limit: 2 }), 2);
+  assert.equal(count({ attribute: "engine.function_id", since_ms: NOON + 4 }), 1);
 });
 
 for (const attribute of ["engine.request", "engine.response"]) {
@@ -239,8 +256,8 @@ function setupMap() {
   return it;
 }
 
-Deno.test("mapOf() has nodes for requests, commands, workers, functions and state", async () => {
-  const map = await mapOf(setupMap().store, v.parse(MapRequest, {}), NOW, false);
+Deno.test("mapOf() has nodes for requests, commands, workers, functions and state", () => {
+  const map = found(mapOf(setupMap().store, v.parse(MapRequest, {}), NOW, false, ENDLESS));
 
   const nodes = (map.nodes as JsonObject[]).map(({ id, kind, worker }) => [id, kind, worker]);
   assert.deepEqual(nodes.sort(), [
@@ -264,42 +281,125 @@ Deno.test("mapOf() has nodes for requests, commands, workers, functions and stat
   assert.deepEqual([map.window_ms, map.sampled], [1_000, false]);
 });
 
-Deno.test("mapOf() computes quantiles by nearest rank", async () => {
+Deno.test("mapOf() computes quantiles by nearest rank", () => {
   const { traces, store } = recorded();
   for (let n = 1; n <= 100; n++) traces.add(call(n, {}));
 
-  const { edges } = await mapOf(store, v.parse(MapRequest, null), NOW, false);
+  const { edges } = found(mapOf(store, v.parse(MapRequest, null), NOW, false, ENDLESS));
 
   const [edge] = edges as JsonObject[];
   assert.deepEqual([edge!.calls, edge!.p50_ms, edge!.p99_ms], [100, 50, 99]);
 });
 
-Deno.test("mapOf() filters by trace or time, and reports sampling", async () => {
+Deno.test("mapOf() filters by trace or time, and reports sampling", () => {
   const { store } = setupMap();
-  const edges = async (query: object) => {
-    const map = await mapOf(store, v.parse(MapRequest, query), NOW, true);
+  const edges = (query: object) => {
+    const map = found(mapOf(store, v.parse(MapRequest, query), NOW, true, ENDLESS));
     return (map.edges as unknown[]).length;
   };
 
-  assert.equal(await edges({ trace_id: idOf(9, 32).toUpperCase() }), 2);
-  assert.equal(await edges({ trace_id: "none" }), 0);
-  assert.equal(await edges({ since_ms: NOON + 11 }), 1);
-  const map = await mapOf(
+  assert.equal(edges({ trace_id: idOf(9, 32).toUpperCase() }), 2);
+  assert.equal(edges({ trace_id: "none" }), 0);
+  assert.equal(edges({ since_ms: NOON + 11 }), 1);
+  const map = found(mapOf(
     store,
     v.parse(MapRequest, { since_ms: NOW - 60_000 }),
     NOW,
     true,
-  );
+    ENDLESS,
+  ));
   assert.deepEqual([map.sampled, map.window_ms], [true, 60_000]);
 });
 
-Deno.test("mapOf() bounds the number of nodes", async () => {
+Deno.test("mapOf() bounds the number of nodes", () => {
   const { traces, store } = recorded();
   traces.capacity = 30_000;
   for (let n = 0; n < 30_000; n++) traces.add(call(n, { function_id: `f${n}` }));
 
-  const map = await mapOf(store, v.parse(MapRequest, {}), NOW, false);
+  const map = found(mapOf(store, v.parse(MapRequest, {}), NOW, false, ENDLESS));
 
   assert.equal((map.nodes as unknown[]).length, 5_000);
   assert.equal(map.sampled, true);
+});
+
+/** What `engine::traces::list` has to return: all spans as objects, filtered and sorted as such. */
+function plainList(spans: readonly StoredSpan[], query: JsonObject): string[] {
+  const { sort_by = "start_time", sort_order = "asc", offset = 0, limit = 100, name = "" } = query;
+  const sign = sort_order === "asc" ? 1 : -1;
+  const keys: Record<string, (span: StoredSpan) => number | string> = {
+    start_time: ({ start_ms }) => start_ms,
+    duration: ({ start_ms, end_ms }) => Math.max(0, (end_ms ?? NOW) - start_ms),
+    name: (span) => span.name,
+    service_name: (span) => span.service_name,
+  };
+  const key = keys[sort_by as string]!;
+  return spans.toSorted((a, b) => b.start_ms - a.start_ms).slice(0, TRACE_SCAN_MAX)
+    .filter((span) => span.name.includes(name as string))
+    .toSorted((a, b) => {
+      const [left, right] = [key(a), key(b)];
+      const isText = typeof left === "string";
+      return sign * (isText ? left.localeCompare(right as string) : left - (right as number));
+    })
+    .slice(offset as number, (offset as number) + (limit as number))
+    .map(({ span_id }) => span_id);
+}
+
+Deno.test("listSpans() returns what sorting all spans would, with many equal ones", () => {
+  const random = new Random(7);
+  const { traces, ring, store } = recorded();
+  ring.resize(1e9);
+  traces.capacity = TRACE_SCAN_MAX;
+  const calls: CallSpan[] = [];
+  const others: StoredSpan[] = [];
+  for (let n = 0; n < TRACE_SCAN_MAX; n++) {
+    const start_ms = NOON + n / 10 + random.below(30);
+    calls.push(callSpan({
+      span_id: idOf(n, 16),
+      function_id: `f${random.below(9)}`,
+      start_ms,
+      end_ms: start_ms + random.below(20),
+    }));
+    if (n % 4 > 0) continue;
+    others.push(storedSpan({ span_id: idOf(n + 50_000, 16), name: `f${n % 5}`, start_ms }));
+  }
+  traces.add(...calls);
+  for (const span of others) ring.add(span);
+  const all = [...calls.map((call) => spanOfCall(call, null)), ...others.toReversed()];
+
+  for (const sort_by of [undefined, "start_time", "duration", "name", "service_name"]) {
+    for (const sort_order of ["asc", "desc"]) {
+      for (const page of [{}, { offset: 19_000, limit: 900 }, { offset: 50, name: "f3" }]) {
+        const query = { ...page, ...sort_by !== undefined && { sort_by }, sort_order };
+        const parsed = v.parse(ListRequest, query);
+        const { spans } = found(listSpans(store, parsed, false, NOW, ENDLESS));
+        const ids = (spans as JsonObject[]).map(({ span_id }) => span_id);
+        assert.deepEqual(ids, plainList(all, query), JSON.stringify(query));
+      }
+    }
+  }
+});
+
+Deno.test("listSpans(), treeOf() and groupSpans() end a page before it has too many bytes", () => {
+  const { ring, store } = recorded();
+  ring.resize(1e9);
+  const big = "x".repeat(1_000_000);
+  for (let n = 0; n < 20; n++) {
+    ring.add(storedSpan({ span_id: idOf(n, 16), start_ms: NOON + n }, { big: `${n}${big}` }));
+  }
+  ring.add(storedSpan({ trace_id: idOf(2, 32), start_ms: NOON + 50 }, { big: big.repeat(9) }));
+
+  const list = found(listSpans(store, v.parse(ListRequest, {}), false, NOW, HASTY));
+  const last = { sort_order: "desc" };
+  const huge = found(listSpans(store, v.parse(ListRequest, last), false, NOW, HASTY));
+  const whole = found(treeOf(store, idOf(1, 32), false, HASTY));
+  const groups = found(groupSpans(store, v.parse(GroupRequest, { attribute: "big" }), NOW, HASTY));
+
+  const count = (list.spans as unknown[]).length;
+  assert.ok(count > 1 && count < 6, `${count} spans`);
+  assert.deepEqual([list.total, list.is_cut], [21, true]);
+  assert.deepEqual([(huge.spans as unknown[]).length, huge.is_cut], [1, true]);
+  assert.deepEqual([(whole.roots as unknown[]).length, whole.is_cut], [count, true]);
+  assert.deepEqual([(groups.groups as unknown[]).length, groups.is_cut], [1, true]);
+  const rest = found(listSpans(store, v.parse(ListRequest, { offset: 20 }), false, NOW, HASTY));
+  assert.equal("is_cut" in rest, false);
 });

@@ -101,6 +101,12 @@ export class SpanRing {
     for (let at = start; at < this.#spans.length; at++) yield this.#spans[at]!;
   }
 
+  /** The span with a number; `undefined` after it was dropped. */
+  at(seq: number): StoredSpan | undefined {
+    const at = this.#spans.length - 1 - (this.#seq - seq);
+    return at >= this.#head ? this.#spans[at] : undefined;
+  }
+
   /** The newest matching spans, the newest first. */
   find(fits: (span: StoredSpan) => boolean, limit: number): StoredSpan[] {
     const found: StoredSpan[] = [];

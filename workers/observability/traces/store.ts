@@ -7,12 +7,18 @@
  * @module
  */
 import type { Clock } from "../../../engine/ports/clock.ts";
-import type { CallFilter, CallSpan, CallTraces } from "../../../engine/ports/telemetry.ts";
-import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
+import type {
+  CallFilter,
+  CallRows,
+  CallSpan,
+  CallTraces,
+} from "../../../engine/ports/telemetry.ts";
 import type { EngineHost } from "../../kit/define.ts";
 import type { Redactor } from "../redact.ts";
+import type { Search, Turn } from "../turns.ts";
 import { readSpans } from "./otlp.ts";
 import type { SpanRing } from "./ring.ts";
+import { rowsOfTraces, RowSpan, type ScanFilter, scanSpans, sortInTurn } from "./scan.ts";
 import {
   attributeText,
   type SpanFeed,
@@ -28,13 +34,6 @@ import {
 const SPAN_COLLECT_MS = 250;
 /** Calls in one such batch, and spans of one trace that are shown. */
 export const SPAN_COLLECT_MAX = 5_000;
-/** Spans are searched for this long in one tick of the event loop, in milliseconds. */
-export const SPAN_SCAN_TICK_MS = 10;
-/** Lists and maps that may search at the same time: one runs, the others wait. */
-export const TRACE_SCANS_MAX = 64;
-
-/** Calls per chunk of a scan. */
-const CHUNK_CALLS = 500;
 
 /** Dependencies of {@linkcode SpanStore}. */
 export interface SpanStoreSetup {
@@ -47,10 +46,7 @@ export interface SpanStoreSetup {
 }
 
 /** Selects spans; all given members must match. */
-export interface SpanFilter extends CallFilter {
-  /** Excludes spans of internal functions. */
-  readonly excludesInternal?: boolean;
-}
+export type SpanFilter = CallFilter & ScanFilter;
 
 /** Queries and feeds of spans. */
 export class SpanStore implements SpanFeed, Disposable {
@@ -58,9 +54,6 @@ export class SpanStore implements SpanFeed, Disposable {
   readonly #listeners = new Set<Listener>();
   readonly #clearListeners = new Set<() => void>();
   readonly #stopListening: () => void;
-  /** Scans that run or wait, and the end of the last of them. */
-  #scans = 0;
-  #lastScan: Promise<void> = Promise.resolve();
   #cancel: (() => void) | undefined;
   #callCursor = 0;
   #ringCursor = 0;
@@ -129,47 +122,57 @@ export class SpanStore implements SpanFeed, Disposable {
     return this.#setup.traces.find(filter, limit);
   }
 
-  /** Summaries of running calls. */
+  /** Summaries of running calls, the newest first. */
   running(limit: number): SpanSummary[] {
-    return this.#setup.traces.find({ running: true }, limit).map(summaryOfCall);
+    using rows = this.#setup.traces.rows(limit);
+    const running: SpanSummary[] = [];
+    for (let row = 0; row < rows.size && rows.endAt(row) === null; row++) {
+      running.push(new RowSpan(rows, row).summary());
+    }
+    return running;
   }
 
   /**
-   * The newest matching spans, the newest first, among the last `limit` that ended.
-   *
-   * Yields to the event loop between chunks. Scans run one at a time to bound their memory.
-   *
-   * @throws {EngineError} `overloaded` when too many scans wait.
+   * Matching spans among the last `limit` that ended and the running ones; at most the `limit` that
+   * started last, in no order. Dispose the result after use: see {@linkcode RowSpan}.
    */
-  async scan<Item extends { readonly start_ms: number }>(
-    filter: SpanFilter,
-    limit: number,
-    make: { ofCall(call: CallSpan): Item; ofSpan(span: StoredSpan): Item },
-  ): Promise<Item[]> {
-    if (this.#scans >= TRACE_SCANS_MAX) {
-      const message = `${TRACE_SCANS_MAX} queries of traces are waiting; try again later`;
-      throw new EngineError("overloaded", message);
+  *scan(filter: ScanFilter, limit: number, turn: Turn): Search<SpanScan> {
+    const rows = this.#setup.traces.rows(filter.trace_id === undefined ? limit : Infinity);
+    try {
+      return this.#opened(rows, yield* scanSpans(this.#setup, rows, filter, limit, turn));
+    } catch (thrown) {
+      rows[Symbol.dispose]();
+      throw thrown;
     }
-    this.#scans++;
-    const scan = this.#lastScan.then(() => this.#scan(filter, limit, make));
-    this.#lastScan = scan.then(() => {}, () => {});
-    return await scan.finally(() => this.#scans--);
   }
 
-  async #scan<Item extends { readonly start_ms: number }>(
-    { excludesInternal = false, ...asked }: SpanFilter,
-    limit: number,
-    make: { ofCall(call: CallSpan): Item; ofSpan(span: StoredSpan): Item },
-  ): Promise<Item[]> {
-    const { ring } = this.#setup;
-    const items: Item[] = [];
-    for await (const call of this.#newestCalls(asked, limit)) {
-      if (!excludesInternal || !this.isInternalCall(call)) items.push(make.ofCall(call));
+  /** The spans of some traces, as {@linkcode trace} returns them, one trace after the other. */
+  *scanTraces(trace_ids: ReadonlySet<string>, turn: Turn): Search<SpanScan> {
+    const rows = this.#setup.traces.rows(Infinity);
+    try {
+      const calls = yield* rowsOfTraces(rows, trace_ids, SPAN_COLLECT_MAX, turn);
+      const spans: StoredSpan[][] = [];
+      for (const trace_id of trace_ids) {
+        const own = (calls.get(trace_id) ?? []).map((row) => new RowSpan(rows, row));
+        const all = [...own, ...this.#setup.ring.trace(trace_id)];
+        spans.push(yield* sortInTurn(all, byStart, all.length, turn));
+      }
+      return this.#opened(rows, spans.flat());
+    } catch (thrown) {
+      rows[Symbol.dispose]();
+      throw thrown;
     }
-    const others = ring.find((span) => fits(span, asked), limit)
-      .filter((span) => !excludesInternal || !this.isInternal(span));
-    items.push(...others.map((span) => make.ofSpan(span)));
-    return items.sort((a, b) => b.start_ms - a.start_ms).slice(0, limit);
+  }
+
+  #opened(rows: CallRows, spans: StoredSpan[]): SpanScan {
+    const { redactor } = this.#setup;
+    return {
+      spans,
+      whole: (span, withPayloads) =>
+        span instanceof RowSpan ? span.whole(withPayloads ? redactor : null) : span,
+      summary: (span) => span instanceof RowSpan ? span.summary() : summaryOfSpan(span),
+      [Symbol.dispose]: () => rows[Symbol.dispose](),
+    };
   }
 
   /** Spans that ended after the cursors, the oldest first; at most `limit` calls. */
@@ -241,27 +244,6 @@ export class SpanStore implements SpanFeed, Disposable {
     this.#stopListening();
   }
 
-  /** Looks up the calls of one trace at once; scans all others in chunks. */
-  async *#newestCalls(filter: CallFilter, limit: number): AsyncIterable<CallSpan> {
-    const { traces, clock } = this.#setup;
-    if (filter.trace_id !== undefined) return yield* traces.find(filter, limit);
-    const { since_ms = -Infinity, until_ms = Infinity } = filter;
-    const isInRange = ({ start_ms }: CallSpan) => start_ms >= since_ms && start_ms <= until_ms;
-    yield* traces.find({ running: true }, limit).filter(isInRange);
-    let chunkEnd = clock.now() + SPAN_SCAN_TICK_MS;
-    const end = traces.ended(Number.MAX_SAFE_INTEGER, 1).cursor;
-    let cursor = Math.max(0, end - limit);
-    for (let isComplete = false; !isComplete;) {
-      const part = traces.ended(cursor, CHUNK_CALLS);
-      cursor = part.cursor;
-      isComplete = part.spans.length < CHUNK_CALLS || cursor >= end;
-      for (const call of part.spans) if (isInRange(call)) yield call;
-      if (isComplete || clock.now() < chunkEnd) continue;
-      await new Promise<void>((resolve) => void clock.after(0, resolve));
-      chunkEnd = clock.now() + SPAN_SCAN_TICK_MS;
-    }
-  }
-
   #spanOf(call: CallSpan, withPayloads: boolean): StoredSpan {
     return spanOfCall(call, withPayloads ? this.#setup.redactor : null);
   }
@@ -302,6 +284,15 @@ interface Listener {
   readonly withPayloads: boolean;
 }
 
+/** Spans that were found, to be read until disposal. */
+export interface SpanScan extends Disposable {
+  readonly spans: StoredSpan[];
+  /** The plain form of a span, for the caller of a function. */
+  whole(span: StoredSpan, withPayloads: boolean): StoredSpan;
+  /** The summary of a span. */
+  summary(span: StoredSpan): SpanSummary;
+}
+
 /** Positions of a reader. */
 export interface SpanCursors {
   readonly call: number;
@@ -318,10 +309,12 @@ export interface EndedSpans {
 
 /** Sorts by start; with equal starts the caller before the callee. */
 export function inOrder(spans: StoredSpan[]): StoredSpan[] {
-  return spans.sort((a, b) =>
-    a.start_ms - b.start_ms || (a.span_id === b.parent_span_id ? -1 : 0) ||
-    (b.span_id === a.parent_span_id ? 1 : 0)
-  );
+  return spans.sort(byStart);
+}
+
+function byStart(a: StoredSpan, b: StoredSpan): number {
+  return a.start_ms - b.start_ms || (a.span_id === b.parent_span_id ? -1 : 0) ||
+    (b.span_id === a.parent_span_id ? 1 : 0);
 }
 
 function fits(span: StoredSpan, filter: CallFilter): boolean {

@@ -5,9 +5,18 @@
  */
 import assert from "node:assert/strict";
 import { LocalEngine } from "../../../tests/fakes/local_engine.ts";
-import { callSpan, idOf, NOON, recorded, storedSpan } from "../../../tests/fakes/spans.ts";
-import type { StoredSpan } from "./span.ts";
-import { InternalFunctions, TRACE_SCANS_MAX } from "./store.ts";
+import {
+  callSpan,
+  ENDLESS,
+  found,
+  HASTY,
+  idOf,
+  NOON,
+  recorded,
+  storedSpan,
+} from "../../../tests/fakes/spans.ts";
+import { type StoredSpan, summaryOfCall } from "./span.ts";
+import { InternalFunctions } from "./store.ts";
 
 const TRACE = idOf(1, 32);
 const names = (spans: readonly StoredSpan[]) => spans.map(({ name }) => name);
@@ -161,79 +170,72 @@ Deno.test("SpanStore.clear() removes everything and notifies listeners", () => {
   assert.deepEqual([store.find({}, 10), store.oldestMs, notified], [[], null, 1]);
 });
 
-Deno.test("SpanStore.scan() returns the newest first and yields between chunks", async () => {
-  const { clock, traces, ring, store } = recorded();
-  traces.capacity = 5_000;
-  for (let n = 0; n < 5_000; n++) traces.add(call(n));
-  traces.add(call(5_000, { end_ms: null }), call(5_001, { function_id: "engine::x" }));
-  ring.add(storedSpan({ span_id: idOf(9_000, 16), start_ms: NOON + 4_998.5 }));
-  const ended = traces.ended.bind(traces);
-  traces.ended = (after, limit) => {
-    clock.tick(6);
-    return ended(after, limit);
-  };
-  const starts = { ofCall: startOf, ofSpan: startOf };
+Deno.test("SpanStore.scan() keeps those that started last, whether it pauses or not", () => {
+  for (const turn of [ENDLESS, HASTY]) {
+    const { traces, ring, store } = recorded();
+    traces.capacity = 5_000;
+    for (let n = 0; n < 5_000; n++) traces.add(call(n));
+    traces.add(call(5_000, { end_ms: null }), call(5_001, { function_id: "engine::x" }));
+    ring.add(storedSpan({ span_id: idOf(9_000, 16), start_ms: NOON + 4_998.5 }));
 
-  const scanned = store.scan({ excludesInternal: true }, 2_000, starts);
-  let ticks = 0;
-  for (let i = 0; i < 50_000 && ticks < 2; i++) {
-    await Promise.resolve();
-    if (clock.waiting === 0) continue;
-    ticks++;
-    clock.tick(0);
+    using scan = found(store.scan({ excludesInternal: true }, 2_000, turn));
+
+    assert.equal(scan.spans.length, 2_000);
+    const starts = scan.spans.map(({ start_ms }) => start_ms - NOON).sort((a, b) => b - a);
+    assert.deepEqual(starts.slice(0, 4), [5_000, 4_999, 4_998.5, 4_998]);
+    assert.equal(starts.at(-1), 3_002);
   }
-  const found = await scanned;
-
-  assert.equal(ticks, 2);
-  assert.equal(found.length, 2_000);
-  assert.deepEqual(found.slice(0, 4).map(({ start_ms }) => start_ms - NOON), [
-    5_000,
-    4_999,
-    4_998.5,
-    4_998,
-  ]);
 });
 
-Deno.test("SpanStore.scan() runs one at a time, and fails when too many wait", async () => {
-  const { clock, traces, store } = recorded();
+Deno.test("SpanStore.scan() endures that everything is removed meanwhile", () => {
+  const { traces, ring, store } = recorded();
   traces.add(call(1));
-  const ended = traces.ended.bind(traces);
-  const looks: number[] = [];
-  let current = -1;
-  traces.ended = (after, limit) => {
-    looks.push(current);
-    clock.tick(1);
-    return ended(after, limit);
-  };
-  const scans = Array.from({ length: TRACE_SCANS_MAX }, (_, n) => {
-    const ofCall = (span: { start_ms: number }) => ({ start_ms: span.start_ms, n: current = n });
-    return store.scan({}, 10, { ofCall, ofSpan: ofCall });
-  });
+  ring.add(storedSpan({ span_id: idOf(50, 16) }));
 
-  const starts = { ofCall: startOf, ofSpan: startOf };
-  await assert.rejects(store.scan({}, 10, starts), { code: "overloaded" });
+  using scan = found(store.scan({}, 10, HASTY), () => store.clear());
 
-  assert.equal((await Promise.all(scans)).flat().length, TRACE_SCANS_MAX);
-  assert.deepEqual(looks, looks.toSorted((a, b) => a - b));
-  assert.equal((await store.scan({}, 10, starts)).length, 1);
+  assert.deepEqual(names(scan.spans.map((span) => scan.whole(span, false))), ["f1"]);
 });
 
-Deno.test("SpanStore.scan() filters by time and by trace", async () => {
+Deno.test("SpanStore.scan() filters by time and by trace", () => {
   const { traces, store } = recorded();
   for (let n = 0; n < 10; n++) traces.add(call(n));
   traces.add(call(20, { trace_id: idOf(9, 32), end_ms: null }));
-  const starts = { ofCall: startOf, ofSpan: startOf };
-  const scan = async (filter: Parameters<typeof store.scan>[0]) =>
-    (await store.scan(filter, 100, starts)).map(({ start_ms }) => start_ms - NOON);
+  const starts = (filter: Parameters<typeof store.scan>[0]) => {
+    using scan = found(store.scan(filter, 100, HASTY));
+    return scan.spans.map(({ start_ms }) => start_ms - NOON);
+  };
 
-  assert.deepEqual(await scan({ since_ms: NOON + 8 }), [20, 9, 8]);
-  assert.deepEqual(await scan({ until_ms: NOON + 1 }), [1, 0]);
-  assert.deepEqual(await scan({ trace_id: idOf(9, 32) }), [20]);
+  assert.deepEqual(starts({ since_ms: NOON + 8 }), [20, 8, 9]);
+  assert.deepEqual(starts({ until_ms: NOON + 1 }), [0, 1]);
+  assert.deepEqual(starts({ trace_id: idOf(9, 32) }), [20]);
+  assert.deepEqual(starts({ trace_id: "none" }), []);
 });
 
-function startOf({ start_ms }: { readonly start_ms: number }) {
-  return { start_ms };
-}
+Deno.test("SpanStore.scanTraces() returns what trace() returns, also with equal starts", () => {
+  const { traces, ring, store } = recorded();
+  for (let n = 0; n < 600; n++) {
+    const at = NOON + (n * 7) % 601;
+    const changes = { trace_id: idOf(n % 3, 32), start_ms: at, end_ms: n % 11 ? at + 1 : null };
+    traces.add(call(n, changes));
+    ring.add(storedSpan({ ...changes, span_id: idOf(1_000 + n, 16), name: `w${n}` }));
+  }
+  ring.add(storedSpan({ trace_id: idOf(1, 32), span_id: idOf(5, 16), start_ms: NOON }));
+
+  using scan = found(store.scanTraces(new Set([idOf(1, 32), "no id", idOf(0, 32)]), HASTY));
+
+  const spans = scan.spans.map((span) => scan.whole(span, true));
+  assert.deepEqual(spans, [...store.trace(idOf(1, 32), true), ...store.trace(idOf(0, 32), true)]);
+});
+
+Deno.test("SpanStore.running() has the summaries of running calls", () => {
+  const { traces, store } = recorded();
+  const running = call(2, { end_ms: null, error_code: "oops", callee: null });
+  traces.add(call(1), call(3, { end_ms: null }), running);
+
+  assert.deepEqual(store.running(9), [call(3, { end_ms: null }), running].map(summaryOfCall));
+  assert.equal(store.running(1).length, 1);
+});
 
 Deno.test("InternalFunctions are the engine's own and those registered as internal", async () => {
   await using local = new LocalEngine();
