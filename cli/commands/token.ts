@@ -105,8 +105,9 @@ export function readExpires(text: string): number {
 function noteOf(info: TokenInfo, now: number): string {
   const what = info.allow === null ? "every function" : info.allow.join(", ");
   return `Token ${info.name} allows ${what}${until(info, now)}; it is not shown again. ` +
-    "Clients send it as Authorization: Bearer, or with ENGINE_TOKEN. Only listeners that ask " +
-    "for a token refuse clients without one: set engine.auth_token, or tokens: true of a listener";
+    "Workers pass it as the option token, the command line takes ENGINE_TOKEN. Only listeners " +
+    "that ask for a token refuse clients without one: set engine.auth_token, or tokens: true of " +
+    "a listener";
 }
 
 function until({ expires_at_ms }: TokenInfo, now: number): string {

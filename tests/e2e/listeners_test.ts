@@ -288,6 +288,30 @@ Deno.test({
   },
 });
 
+Deno.test("a worker on the SDK is a guest like any other, with its token and its own names", async () => {
+  await using it = await setup();
+  const { token } = await createToken(it.directory, {
+    name: "ci",
+    allow: ["orders::*", "acme::*"],
+  });
+  const url = `ws://127.0.0.1:${it.port("partners")}`;
+  const guest = registerWorker(url, { workerName: "guest", token });
+  guest.registerFunction("stock::get", ({ sku }: { sku: string }) => `one ${sku}`);
+  const call = (function_id: string, payload: Json = {}) =>
+    it.shop.trigger<Json, Json>({ function_id, payload });
+
+  try {
+    const stock = "acme::stock::get";
+    await until(async () => await call(stock, { sku: "s" }) === "one s", "the guest is there");
+    assert.equal(await guest.trigger({ function_id: "orders::create", payload: { n: 1 } }), 2);
+    // Its listener exposes it, its token does not.
+    const prices = guest.trigger({ function_id: "prices::list", payload: {} });
+    await assert.rejects(prices, { code: "FORBIDDEN" });
+  } finally {
+    await guest.shutdown();
+  }
+});
+
 Deno.test("a port that is taken is named with its listener", async () => {
   using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const { port } = taken.addr as Deno.NetAddr;
