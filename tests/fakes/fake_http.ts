@@ -14,7 +14,7 @@ import type { ErrorBody, Json, JsonObject } from "../../sdk/typescript/wire/prot
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { RequestBody } from "../../workers/kit/http/body.ts";
 import { CHUNKED } from "../../workers/kit/http/head.ts";
-import { type ByteStream, Input } from "../../workers/kit/http/input.ts";
+import { BodyReadTurns, type ByteStream, Input } from "../../workers/kit/http/input.ts";
 import type { ServedRequest, ServedResponse } from "../../workers/kit/http/response.ts";
 import { parseHttpConfig } from "../../workers/http/config.ts";
 import { assemble, type HttpParts, provideRoutes } from "../../workers/http/mod.ts";
@@ -115,7 +115,7 @@ export function servedRequest(request: Request, init: RequestInit = {}): ServedR
   const chunks = isStream ? (init.body as ReadableStream<Uint8Array>) : new Blob(
     bytes ? [bytes as Uint8Array<ArrayBuffer>] : [],
   ).stream();
-  const input = new Input(bytesOf(chunks, length === CHUNKED), { after: later });
+  const input = new Input(bytesOf(chunks, length === CHUNKED), new BodyReadTurns({ after: later }));
   return {
     method,
     target: at < 0 ? "" : url.slice(at),

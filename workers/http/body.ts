@@ -9,6 +9,8 @@
  *
  * @module
  */
+import type { Clock } from "../../engine/ports/clock.ts";
+import { freeBuffer } from "../../engine/ports/memory.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { isTooDeep, JSON_DEPTH_MAX } from "../../sdk/typescript/wire/json_depth.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
@@ -23,6 +25,10 @@ const STRICT_UTF_8 = new TextDecoder("utf-8", { fatal: true });
 const CHARSET = /;[ \t]*charset="?([^\s;"]{1,40})/i;
 /** Bodies up to this size are bounded by the number of sockets instead of the memory budget. */
 const SMALL_BODY_BYTES = 16 * 1024;
+/** Larger bodies become values in turns. */
+const LARGE_BODY_BYTES = 1024 * 1024;
+/** Longest pause between two large bodies. */
+const PAUSE_MS_MAX = 200;
 /** What a value made of a body takes, in bodies: its parts, and the message that carries it. */
 const VALUE_SHARE = 1;
 /** The same for the bytes as base64. */
@@ -59,6 +65,39 @@ export interface BodyOwner {
   readonly keepsBytes: boolean;
   /** What was read of the body, for that stream, which goes on with the rest. */
   received: Uint8Array | undefined;
+  /** Set when the value of the body is not wanted any more. */
+  readonly stopReason: string | undefined;
+  readonly turns: BodyTurns;
+}
+
+/**
+ * Large bodies become values one after another: parsing one takes up to half a second. What waits
+ * in the engine gets as much time between two of them, and V8 collects the text and the value.
+ */
+export class BodyTurns {
+  readonly #clock: Pick<Clock, "now" | "after">;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(clock: Pick<Clock, "now" | "after">) {
+    this.#clock = clock;
+  }
+
+  /** Resolves when it is the caller's turn, which lasts until it awaits something. */
+  next(): Promise<void> {
+    const turn = this.#last;
+    this.#last = turn.then(() => this.#pause());
+    return turn;
+  }
+
+  async #pause(): Promise<void> {
+    const startedAt = this.#clock.now();
+    await this.#later(0);
+    await this.#later(Math.min(this.#clock.now() - startedAt, PAUSE_MS_MAX));
+  }
+
+  #later(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#clock.after(ms, resolve));
+  }
 }
 
 /**
@@ -114,7 +153,7 @@ export function readBody(
   if (received) return decode(received, reading);
   owner.cancelBody = () => body.cancel();
   return collect(body, bytesMax, reading, maySkip).then((bytes) => {
-    if (bytes.length <= bytesMax) return decode(bytes, reading);
+    if (bytes.length <= bytesMax) return decodeCollected(bytes, reading);
     owner.received = bytes;
     return null;
   });
@@ -142,6 +181,18 @@ function unread({ type, rules }: Reading): null {
   const message = `A body ${said} is not read; send JSON, text or a form, or set raw_body: true ` +
     "in the route's config to get its bytes";
   throw new EngineError("unsupported_media_type", message);
+}
+
+/** Large bodies in turns; the memory of the bytes is free when their value is there. */
+async function decodeCollected(bytes: Uint8Array, reading: Reading): Promise<Json> {
+  const { owner } = reading;
+  try {
+    if (bytes.length > LARGE_BODY_BYTES) await owner.turns.next();
+    if (owner.stopReason !== undefined) throw new Error(owner.stopReason);
+    return decode(bytes, reading);
+  } finally {
+    freeBuffer(bytes);
+  }
 }
 
 function decode(bytes: Uint8Array, reading: Reading): Json {
@@ -227,27 +278,34 @@ async function collect(
   const setting = bytesMax === limits.body_bytes_max ? "body_bytes_max" : "buffered_body_bytes_max";
   const expected = declaredBytes === CHUNKED ? bytesMax + 1 : declaredBytes;
   let bytes = new Uint8Array(Math.min(expected, SMALL_BODY_BYTES));
-  for (let end = 0;;) {
-    if (end === bytes.length) {
-      if (declaredBytes !== CHUNKED && end >= declaredBytes) break;
-      if (end > bytesMax) throw bodyTooLarge(setting, limits);
-      bytes = await enlarge(bytes, Math.min(expected, bytes.length * 4), held);
+  try {
+    for (let end = 0;;) {
+      if (end === bytes.length) {
+        if (declaredBytes !== CHUNKED && end >= declaredBytes) break;
+        if (end > bytesMax) throw bodyTooLarge(setting, limits);
+        bytes = await enlarge(bytes, Math.min(expected, bytes.length * 4), held);
+      }
+      const count = await readSome(body, bytes.subarray(end), kind);
+      if (count === 0) {
+        bytes = bytes.subarray(0, end);
+        break;
+      }
+      end += count;
+      if (end <= bytesMax) continue;
+      if (!maySkip) throw bodyTooLarge(setting, limits);
+      if (end > limits.streamed_body_bytes_max) {
+        throw bodyTooLarge("streamed_body_bytes_max", limits);
+      }
+      return bytes.subarray(0, end);
     }
-    const count = await readSome(body, bytes.subarray(end), kind);
-    if (count === 0) {
-      bytes = bytes.subarray(0, end);
-      break;
-    }
-    end += count;
-    if (end <= bytesMax) continue;
-    if (!maySkip) throw bodyTooLarge(setting, limits);
-    if (end > limits.streamed_body_bytes_max) throw bodyTooLarge("streamed_body_bytes_max", limits);
-    return bytes.subarray(0, end);
+    const shares = rules.raw_body ? VALUE_SHARE + RAW_SHARE : VALUE_SHARE;
+    const isSmall = bytes.length <= SMALL_BODY_BYTES;
+    if (!isSmall && !await held.takeSoon(bytes.length * shares)) throw noMemory();
+    return bytes;
+  } catch (error) {
+    freeBuffer(bytes);
+    throw error;
   }
-  const shares = rules.raw_body ? VALUE_SHARE + RAW_SHARE : VALUE_SHARE;
-  const isSmall = bytes.length <= SMALL_BODY_BYTES;
-  if (!isSmall && !await held.takeSoon(bytes.length * shares)) throw noMemory();
-  return bytes;
 }
 
 async function enlarge(
@@ -259,6 +317,7 @@ async function enlarge(
   if (!await held.takeSoon(isFirst ? size : size - bytes.length)) throw noMemory();
   const larger = new Uint8Array(size);
   larger.set(bytes);
+  freeBuffer(bytes);
   return larger;
 }
 

@@ -4,13 +4,18 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
 import type { CallRequest } from "../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { fakeHttp, json, settle } from "../../tests/fakes/fake_http.ts";
 import { until } from "../../tests/fakes/until.ts";
 import { SLOW_BODY_MS } from "../kit/http/connection.ts";
 import { CHECK_MS, HttpPort } from "../kit/http/port.ts";
-import { type BodyKind, kindOf } from "./body.ts";
+import { HeldMemory } from "../kit/held_memory.ts";
+import { RequestBody } from "../kit/http/body.ts";
+import { BodyReadTurns, Input } from "../kit/http/input.ts";
+import { type BodyKind, BodyTurns, kindOf, readBody } from "./body.ts";
 
 function typed(body: BodyInit, type: string): RequestInit {
   return { body, headers: { "content-type": type } };
@@ -211,6 +216,95 @@ Deno.test("the memory of a body covers its bytes as base64, too", async () => {
   assert.deepEqual(held, [200_000, 400_000]);
 });
 
+Deno.test("large bodies become values in turns, with those of others between them", async () => {
+  const { route, fetch, calls, clock } = fakeHttp({}, { f: () => ({}) });
+  route("POST /f", "f");
+  const large = json(JSON.stringify("x".repeat(2_000_000)));
+  const requests = [1, 2, 3].map(() => fetch("POST /f", large));
+
+  await requests[0];
+  await settle();
+  assert.equal(calls.length, 1);
+  assert.equal((await fetch("POST /f", json('"small"'))).status, 200);
+  assert.equal(calls.length, 2);
+  for (const [i, request] of requests.slice(1).entries()) {
+    for (let pause = 0; pause < 2; pause++) {
+      clock.tick(0);
+      await settle();
+    }
+    assert.equal((await request).status, 200);
+    await settle();
+    assert.equal(calls.length, 3 + i);
+  }
+});
+
+/** Reads a JSON body, and tells the buffers that it was read into. */
+async function readInto(body: string, declaredBytes: number) {
+  const bytes = new TextEncoder().encode(body);
+  const buffers = new Set<ArrayBuffer>();
+  let at = 0;
+  const stream = {
+    read(into: Uint8Array): Promise<number | null> {
+      buffers.add(into.buffer as ArrayBuffer);
+      const part = bytes.subarray(at, at + into.length);
+      into.set(part);
+      at += part.length;
+      return Promise.resolve(part.length || null);
+    },
+    write: () => Promise.resolve(0),
+    closeWrite: () => Promise.resolve(),
+    close() {},
+  };
+  const clock = new FakeClock();
+  const bytes_max = 64_000_000;
+  const outcome = await Promise.resolve(readBody(
+    {
+      body: new RequestBody(
+        new Input(
+          stream,
+          new BodyReadTurns({ after: (_, task) => (queueMicrotask(task), () => {}) }),
+        ),
+        declaredBytes,
+        undefined,
+      ),
+      headers: { "content-type": "application/json" },
+    },
+    {
+      body_bytes_max: bytes_max,
+      buffered_body_bytes_max: bytes_max,
+      streamed_body_bytes_max: bytes_max,
+    },
+    { lenient_body: false, raw_body: false },
+    {
+      held: new HeldMemory(UNLIMITED_MEMORY, clock),
+      cancelBody: undefined,
+      rawBody: undefined,
+      received: undefined,
+      keepsBytes: false,
+      stopReason: undefined,
+      turns: new BodyTurns(clock),
+    },
+  )).then(() => "read", () => "failed");
+  return { outcome, kept: [...buffers].reduce((sum, { byteLength }) => sum + byteLength, 0) };
+}
+
+Deno.test("the memory of a large body is freed with its value, or when it breaks off", async () => {
+  const body = JSON.stringify("x".repeat(8_000_000));
+
+  for (
+    const [declared, outcome] of [
+      [body.length, "read"],
+      [body.length + 1, "failed"],
+      [body.length - 1, "failed"],
+    ] as const
+  ) {
+    const { outcome: found, kept } = await readInto(body, declared);
+
+    assert.equal(found, outcome);
+    assert.ok(kept < 1_000_000, `${kept} bytes are kept`);
+  }
+});
+
 /** Routes on a real port whose clock stands still. */
 function onPort() {
   const http = setup();
@@ -289,8 +383,10 @@ Deno.test("an upload in chunks that never end is refused at the limit", async ()
   const sending = (async () => {
     for (let i = 0; i < 17; i++) await writeAll(client, chunk);
   })().catch(() => {});
+  const turns = setInterval(() => it.clock.tick(0), 1); // A large body is read in turns.
   const text = await received(client);
   await sending;
+  clearInterval(turns);
 
   assert.match(text, /^HTTP\/1\.1 413 .*buffered_body_bytes_max/s);
   assert.equal(it.calls.length, 0);
@@ -359,7 +455,7 @@ Deno.test("A byte order mark before a JSON body is skipped, however the body is 
 });
 
 Deno.test("A JSON body that is nested too deep is answered with 400 before it costs time", async () => {
-  const { route, fetch, calls } = fakeHttp({}, { f: () => ({}) });
+  const { route, fetch, calls, clock } = fakeHttp({}, { f: () => ({}) });
   route("POST /f", "f");
   const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
   const onlyText = `["${'[{\\"'.repeat(20_000)}",[]]`;
@@ -369,6 +465,10 @@ Deno.test("A JSON body that is nested too deep is answered with 400 before it co
       const response = await fetch("POST /f", init);
       assert.equal(response.status, 400);
       assert.match((await response.json()).error.message, /nested more deeply than 128 levels/);
+      for (let pause = 0; pause < 2; pause++) { // Large bodies are read in turns.
+        clock.tick(0);
+        await settle();
+      }
     }
   }
   for (const body of [nested(128), onlyText, `[${"[],{},".repeat(20_000)}0]`]) {

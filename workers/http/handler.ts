@@ -107,6 +107,12 @@ interface RoutedRequest {
   isStreaming: boolean;
 }
 
+/** A function that was called. */
+interface Called {
+  readonly result: Promise<Json | undefined>;
+  readonly exchange: Exchange | undefined;
+}
+
 /** Never seen by the client, which is gone. */
 const CLIENT_GONE = emptyReply(499);
 
@@ -191,11 +197,27 @@ export class RequestHandler {
   }
 
   async #runSteps(routed: RoutedRequest): Promise<Reply> {
-    const { running, method, match, headers, query } = routed;
     if (this.#globalMiddleware.length > 0) {
       const reply = await this.#runMiddleware(this.#globalMiddleware, routed, undefined);
       if (reply) return reply;
     }
+    const called = await this.#callWithBody(routed);
+    if ("status" in called) return called;
+    const { result, exchange } = called;
+    try {
+      return await this.#replyOf(routed, result, exchange);
+    } finally {
+      if (!routed.isStreaming) exchange?.close();
+    }
+  }
+
+  /**
+   * Reads the body, runs what stands before the function, and calls it. A function of its own: the
+   * one that waits for the result would keep the payload, which takes many times its bytes.
+   */
+  async #callWithBody(routed: RoutedRequest): Promise<Reply | Called> {
+    const { running, method, match, headers, query } = routed;
+    const { function_id, namespace, metadata } = match.route.value;
     const body = method === "GET" || method === "HEAD" ? null : this.#readBody(routed);
     const value = body instanceof Promise ? await body : body;
     const payload = makePayload(method, match, query, headers, value);
@@ -203,32 +225,30 @@ export class RequestHandler {
     if (routed.context) payload.context = routed.context;
     const exchange = this.#exchangeOf(routed);
     exchange?.addTo(payload);
+    let isCalled = false;
     try {
-      return await this.#runFunctions(routed, payload, exchange);
+      const reply = await this.#runBefore(routed, payload);
+      if (reply) return reply;
+      const result = this.#call(routed, function_id, payload, namespace, metadata);
+      isCalled = true;
+      return { result, exchange };
     } finally {
-      if (!routed.isStreaming) exchange?.close();
+      if (!isCalled) exchange?.close();
     }
   }
 
-  /** Condition, route middleware, function. */
-  async #runFunctions(
-    routed: RoutedRequest,
-    payload: JsonObject,
-    exchange: Exchange | undefined,
-  ): Promise<Reply> {
-    const { config, function_id, namespace, metadata } = routed.match.route.value;
+  /** Condition and middleware of the route. */
+  async #runBefore(routed: RoutedRequest, payload: JsonObject): Promise<Reply | undefined> {
+    const { config, namespace } = routed.match.route.value;
     if (config.condition_function_id !== undefined) {
       const call = this.#stepOf(routed, namespace);
       const refusal = await runCondition(call, config.condition_function_id, payload);
       if (refusal) return refusal;
     }
-    if (config.middleware_function_ids.length > 0) {
-      const reply = await this.#runMiddleware(config.middleware_function_ids, routed, namespace);
-      if (reply) return reply;
-      if (routed.context) payload.context = routed.context;
-    }
-    const call = this.#call(routed, function_id, payload, namespace, metadata);
-    return await this.#replyOf(routed, call, exchange);
+    if (config.middleware_function_ids.length === 0) return undefined;
+    const reply = await this.#runMiddleware(config.middleware_function_ids, routed, namespace);
+    if (routed.context) payload.context = routed.context;
+    return reply;
   }
 
   #exchangeOf({ running, match }: RoutedRequest): Exchange | undefined {

@@ -17,7 +17,7 @@ import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { HeldMemory } from "../kit/held_memory.ts";
 import type { Client } from "../kit/http/clients.ts";
 import type { ServedRequest } from "../kit/http/response.ts";
-import type { BodyOwner } from "./body.ts";
+import { type BodyOwner, BodyTurns } from "./body.ts";
 import type { Match } from "./routes.ts";
 
 /** How often running requests are visited for clients that left and deadlines that passed. */
@@ -101,6 +101,12 @@ export function makePayload<T>(
 /** Why a request was stopped before its handler finished. */
 export type StopReason = "client gone" | "timeout" | "stopped";
 
+/** What a {@linkcode RunningRequest} starts with. */
+type OfRequest = Pick<
+  RunningRequest,
+  "startedAt" | "deadline" | "held" | "keepsBytes" | "turns"
+>;
+
 /** One running request. */
 export class RunningRequest implements BodyOwner {
   readonly request: ServedRequest;
@@ -125,21 +131,18 @@ export class RunningRequest implements BodyOwner {
   rawBody: string | undefined;
   readonly keepsBytes: boolean;
   received: Uint8Array | undefined;
+  readonly turns: BodyTurns;
   /** Called when the request is stopped. */
   onStop: (() => void) | undefined;
   #reject: ((error: Error) => void) | undefined;
 
-  constructor(
-    request: ServedRequest,
-    startedAt: number,
-    deadline: number,
-    { held, keepsBytes }: { held: HeldMemory; keepsBytes: boolean },
-  ) {
+  constructor(request: ServedRequest, own: OfRequest) {
     this.request = request;
-    this.held = held;
-    this.keepsBytes = keepsBytes;
-    this.startedAt = startedAt;
-    this.deadline = deadline;
+    this.held = own.held;
+    this.keepsBytes = own.keepsBytes;
+    this.turns = own.turns;
+    this.startedAt = own.startedAt;
+    this.deadline = own.deadline;
   }
 
   /**
@@ -150,7 +153,10 @@ export class RunningRequest implements BodyOwner {
   race<T>(task: Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#reject = reject;
-      task.then(resolve, reject);
+      task.then(resolve, reject).finally(() => {
+        // It would keep the value of the task, such as a body.
+        if (this.#reject === reject) this.#reject = undefined;
+      });
       if (this.stopReason) reject(new Error(this.stopReason));
     });
   }
@@ -194,6 +200,7 @@ export class RunningRequests {
   readonly #options: RunningRequestsOptions;
   /** In any order. Not a `Set`: see `TurnoverMap`. */
   readonly #requests: RunningRequest[] = [];
+  readonly #turns: BodyTurns;
   /** How many may run for one client. */
   readonly #shareMax: number;
   #running = 0;
@@ -202,6 +209,7 @@ export class RunningRequests {
 
   constructor(options: RunningRequestsOptions) {
     this.#options = options;
+    this.#turns = new BodyTurns(options.clock);
     this.#shareMax = options.max - Math.floor(options.max * SHARE_OF_OTHERS);
   }
 
@@ -238,8 +246,13 @@ export class RunningRequests {
     if (!this.#hasPlace(request.client)) return undefined;
     const { clock, memory, keepsBytes = false } = this.#options;
     const now = clock.now();
-    const held = new HeldMemory(memory, clock);
-    const running = new RunningRequest(request, now, now + timeoutMs, { held, keepsBytes });
+    const running = new RunningRequest(request, {
+      startedAt: now,
+      deadline: now + timeoutMs,
+      held: new HeldMemory(memory, clock),
+      keepsBytes,
+      turns: this.#turns,
+    });
     running.index = this.#requests.push(running) - 1;
     this.#take(running);
     this.#cancelSweep ??= clock.after(WATCH_MS, () => this.#sweep());

@@ -7,7 +7,14 @@ import assert from "node:assert/strict";
 import { FakeClock } from "../../../tests/fakes/fake_clock.ts";
 import { BodyError, RequestBody } from "./body.ts";
 import { CHUNKED } from "./head.ts";
-import { type ByteStream, ClientGone, Input } from "./input.ts";
+import {
+  BodyReadTurns,
+  type ByteStream,
+  ClientGone,
+  Input,
+  TURN_BYTES,
+  TURNS_PER_TICK,
+} from "./input.ts";
 
 /** A connection that brings these pieces, then ends. */
 function streamOf(pieces: readonly string[]): ByteStream {
@@ -28,7 +35,7 @@ function streamOf(pieces: readonly string[]): ByteStream {
 }
 
 function setup(bytes: number, ...pieces: string[]) {
-  const input = new Input(streamOf(pieces), new FakeClock());
+  const input = new Input(streamOf(pieces), new BodyReadTurns(new FakeClock()));
   return { input, body: new RequestBody(input, bytes, undefined) };
 }
 
@@ -116,7 +123,7 @@ Deno.test("takeReceived() gives a body that is there, and nothing else", async (
 
 Deno.test("the client may go on before the first byte is read, once", async () => {
   let told = 0;
-  const input = new Input(streamOf(["he", "llo"]), new FakeClock());
+  const input = new Input(streamOf(["he", "llo"]), new BodyReadTurns(new FakeClock()));
   const body = new RequestBody(input, 5, () => Promise.resolve(void told++));
   assert.equal(told, 0);
 
@@ -136,7 +143,7 @@ Deno.test("a body that was cancelled is read no further", async () => {
 Deno.test("a body of many bytes lets others have a turn", async () => {
   const clock = new FakeClock();
   const piece = "x".repeat(64 * 1024);
-  const input = new Input(streamOf(Array<string>(64).fill(piece)), clock);
+  const input = new Input(streamOf(Array<string>(64).fill(piece)), new BodyReadTurns(clock));
   const body = new RequestBody(input, 64 * piece.length, undefined);
 
   const whole = textOf(body, piece.length);
@@ -150,5 +157,64 @@ Deno.test("a body of many bytes lets others have a turn", async () => {
   }
 
   assert.equal((await whole).length, 64 * piece.length);
-  assert.equal(turns, 2);
+  assert.equal(turns, 4);
 });
+
+/** A connection on which a body arrives as fast as it is read; counts the reads and their bytes. */
+function endless(piece: string) {
+  const counts = { reads: 0, bytes: 0 };
+  const bytes = new TextEncoder().encode(piece.repeat(Math.ceil(TURN_BYTES * 4 / piece.length)));
+  let at = 0;
+  const stream = streamOf([]);
+  stream.read = (into) => {
+    const part = bytes.subarray(at, at + into.length);
+    into.set(part);
+    at = (at + part.length) % bytes.length;
+    counts.reads++;
+    counts.bytes += part.length;
+    return Promise.resolve(part.length);
+  };
+  return { stream, counts };
+}
+
+for (
+  const [what, length, piece, bytesMax] of [
+    ["of many bytes", 2 ** 40, "x", TURN_BYTES],
+    ["in chunks of one byte", CHUNKED, "1\r\nx\r\n", 64 * 1024],
+  ] as const
+) {
+  Deno.test(`many bodies ${what} at once leave each tick to others`, async () => {
+    const ticks: (() => void)[] = [];
+    const turns = new BodyReadTurns({ after: (_, task) => (ticks.push(task), () => {}) });
+    const clients = Array.from({ length: 20 }, () => endless(piece));
+    let isOver = false;
+    const readings = clients.map(async ({ stream }) => {
+      const body = new RequestBody(new Input(stream, turns), length, undefined);
+      const target = new Uint8Array(TURN_BYTES * 8);
+      while (!isOver) await body.read(target);
+    });
+    const bytesOf = (): number => clients.reduce((sum, { counts }) => sum + counts.bytes, 0);
+    /** What is read without another tick. */
+    const read = async (): Promise<number> => {
+      const before = bytesOf();
+      for (let i = 0; i < 500; i++) await Promise.resolve();
+      return bytesOf() - before;
+    };
+    await read(); // Each begins at once.
+
+    for (let tick = 0; tick < 10; tick++) {
+      for (const task of ticks.splice(0)) task();
+      const bytes = await read();
+      assert.ok(bytes > 0 && bytes <= TURNS_PER_TICK * bytesMax, `${bytes} bytes`);
+    }
+    const shares = clients.map(({ counts }) => counts.reads);
+    assert.ok(Math.max(...shares) - Math.min(...shares) <= 80, `${shares}`);
+
+    isOver = true;
+    for (let i = 0; i < 100; i++) {
+      for (const task of ticks.splice(0)) task();
+      await read();
+    }
+    await Promise.all(readings);
+  });
+}

@@ -18,7 +18,7 @@ import {
   readHead,
   type RequestHead,
 } from "./head.ts";
-import { type ByteStream, ClientGone, Input } from "./input.ts";
+import { type BodyReadTurns, type ByteStream, ClientGone, Input } from "./input.ts";
 import {
   chunkOf,
   headOfStream,
@@ -69,6 +69,7 @@ export type Phase = (typeof PHASES)[number];
 /** What a connection uses of its port. */
 export interface ConnectionServices {
   readonly clock: Clock;
+  readonly turns: BodyReadTurns;
   /** Responds; never rejects. */
   handle(request: ServedRequest): ServedResponse | Promise<ServedResponse>;
   /** Takes the memory of a large response; call the result to return it. */
@@ -117,7 +118,7 @@ export class HttpConnection {
     this.client = client;
     this.#stream = stream;
     this.#services = services;
-    this.#input = new Input(stream, services.clock);
+    this.#input = new Input(stream, services.turns);
     this.#since = this.#seenAt = services.clock.now();
   }
 

@@ -10,8 +10,10 @@ import type { Clock } from "../../../engine/ports/clock.ts";
 
 /** First size of the buffer; most heads fit. */
 const BUFFER_BYTES_FIRST = 4 * 1024;
-/** After so many bytes of one body others get a turn. */
-const TURN_BYTES = 2 * 1024 * 1024;
+/** What is read at once; after so many bytes of one body others get a turn. */
+export const TURN_BYTES = 1024 * 1024;
+/** Bodies that go on in one tick of the event loop: a few milliseconds of work. */
+export const TURNS_PER_TICK = 4;
 
 /** The part of a connection that is read from and written to. */
 export interface ByteStream {
@@ -32,6 +34,38 @@ export class ClientGone extends Error {
   }
 }
 
+/**
+ * The order in which the connections of a port go on with large bodies. Everything that has arrived
+ * can be read in one tick of the event loop: of 150 clients that is seconds.
+ */
+export class BodyReadTurns {
+  readonly #clock: Pick<Clock, "after">;
+  #waiting: (() => void)[] = [];
+  #isDue = false;
+
+  constructor(clock: Pick<Clock, "after">) {
+    this.#clock = clock;
+  }
+
+  /** Resolves when it is the caller's turn to read {@linkcode TURN_BYTES}. */
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    if (this.#isDue || this.#waiting.length === 0) return;
+    this.#isDue = true;
+    this.#clock.after(0, () => {
+      this.#isDue = false;
+      for (const resolve of this.#waiting.splice(0, TURNS_PER_TICK)) resolve();
+      this.#schedule();
+    });
+  }
+}
+
 /** See the module. */
 export class Input {
   /** Received and not read: from {@linkcode start} to {@linkcode end}. */
@@ -43,13 +77,13 @@ export class Input {
   /** Whether a reader waits for the client now. */
   isWaiting = false;
   readonly #stream: ByteStream;
-  readonly #clock: Pick<Clock, "after">;
+  readonly #turns: BodyReadTurns;
   #early: Promise<boolean> | undefined;
   #sinceTurn = 0;
 
-  constructor(stream: ByteStream, clock: Pick<Clock, "after">) {
+  constructor(stream: ByteStream, turns: BodyReadTurns) {
     this.#stream = stream;
-    this.#clock = clock;
+    this.#turns = turns;
   }
 
   /** How many bytes wait. */
@@ -93,7 +127,7 @@ export class Input {
     this.isWaiting = true;
     let count: number | null;
     try {
-      count = await this.#stream.read(target);
+      count = await this.#stream.read(target.subarray(0, TURN_BYTES));
     } finally {
       this.isWaiting = false;
     }
@@ -108,7 +142,7 @@ export class Input {
     this.#sinceTurn += bytes;
     if (this.#sinceTurn < TURN_BYTES) return;
     this.#sinceTurn = 0;
-    await new Promise<void>((resolve) => this.#clock.after(0, resolve));
+    await this.#turns.next();
   }
 
   /** Calls `gone` if the connection ends before more is received. Nothing when bytes wait. */

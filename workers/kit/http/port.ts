@@ -30,6 +30,7 @@ import {
   PHASES,
 } from "./connection.ts";
 import { Clients } from "./clients.ts";
+import { BodyReadTurns } from "./input.ts";
 import {
   bytesOfBody,
   piecesOf,
@@ -230,6 +231,7 @@ export class HttpPort {
     const isDraining = (): boolean => this.#isDraining;
     return {
       clock,
+      turns: new BodyReadTurns(clock),
       handle,
       date: () => this.#dateText(),
       holdResponse: (response) => this.#hold(response),
