@@ -17,7 +17,6 @@ import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/option
 import { readTraceparent } from "../../sdk/typescript/trace_context.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import * as v from "../kit/schema.ts";
 import { fitTrigger } from "../kit/triggers.ts";
 import { type LogRecord, SEVERITIES, wireLog } from "./logs/record.ts";
@@ -25,6 +24,7 @@ import { bytesOf, matcher } from "./logs/store.ts";
 import { type TraceEntry, type TraceIndex, wireTrace } from "./traces/index.ts";
 import { Slices } from "./slices.ts";
 import type { SpanFeed, StoredSpan } from "./traces/span.ts";
+import { TriggerQuota } from "./trigger_quota.ts";
 
 /** Firings of one trigger of type `log` or `trace` in a second, unless it takes batches. */
 const FIRINGS_PER_SECOND_MAX = 200;
@@ -36,8 +36,6 @@ const TRIGGER_BATCH_MS_MIN = 100;
 const TRIGGER_BATCH_MS_MAX = 10_000;
 /** Memory of the records in one batch; those beyond it are only counted. */
 const TRIGGER_BATCH_BYTES_MAX = 1024 * 1024;
-/** Triggers of type `log`, and of type `trace`, of all workers. */
-export const TELEMETRY_TRIGGERS_MAX = 1_000;
 /** Longest text that a trigger searches for. */
 export const TRIGGER_TEXT_CHARS_MAX = 1_024;
 /** Triggers that one task matches with a record. */
@@ -64,12 +62,14 @@ interface LogSubscription {
 /** Provider of the trigger type `log`. */
 export class LogTriggers {
   readonly #dispatcher: TriggerDispatcher;
+  readonly #quota: TriggerQuota;
   readonly #subscriptions = new Map<string, LogSubscription>();
   /** The same as a list; `undefined` after a change. */
   #list: readonly LogSubscription[] | undefined;
 
   constructor(dispatcher: TriggerDispatcher) {
     this.#dispatcher = dispatcher;
+    this.#quota = new TriggerQuota(dispatcher.directory);
   }
 
   /** Registers the trigger type. */
@@ -107,7 +107,7 @@ export class LogTriggers {
       LogConfig,
       trigger,
     );
-    checkCount(this.#subscriptions, trigger);
+    this.#quota.take(trigger);
     const fits = matcher({
       severity: level === "all" ? undefined : level,
       least: min_level,
@@ -124,7 +124,7 @@ export class LogTriggers {
         return { logs: kept.map(wireLog), dropped: dropped + records.length - kept.length };
       },
     });
-    this.remove(trigger.id);
+    this.#subscriptions.get(trigger.id)?.batch.stop();
     this.#subscriptions.set(trigger.id, { trigger, fits, batch });
     this.#list = undefined;
   }
@@ -133,6 +133,7 @@ export class LogTriggers {
   remove(id: string): void {
     this.#subscriptions.get(id)?.batch.stop();
     this.#subscriptions.delete(id);
+    this.#quota.give(id);
     this.#list = undefined;
   }
 
@@ -159,14 +160,6 @@ export class LogTriggers {
   stop(): void {
     for (const id of [...this.#subscriptions.keys()]) this.remove(id);
   }
-}
-
-/** @throws {EngineError} `trigger_registration_failed` when there are too many triggers. */
-function checkCount(existing: ReadonlyMap<string, unknown>, trigger: TriggerInstance): void {
-  if (existing.size < TELEMETRY_TRIGGERS_MAX || existing.has(trigger.id)) return;
-  const message = `There are ${existing.size} triggers of type ${trigger.trigger_type}, the most ` +
-    "that are allowed; remove some, or let one function pass records on";
-  throw new EngineError("trigger_registration_failed", message);
 }
 
 /** The first records, as many as fit into a batch; at least one. */
@@ -201,6 +194,7 @@ export interface TraceTriggersSetup {
 /** Provider of the trigger type `trace`. */
 export class TraceTriggers {
   readonly #setup: TraceTriggersSetup;
+  readonly #quota: TriggerQuota;
   readonly #subscriptions = new Map<string, TraceSubscription>();
   /** By trace id, with the place in the list; shared by all triggers until further spans end. */
   #summaries: Promise<Map<string, { entry: TraceEntry; at: number }>> | undefined;
@@ -208,6 +202,7 @@ export class TraceTriggers {
 
   constructor(setup: TraceTriggersSetup) {
     this.#setup = setup;
+    this.#quota = new TriggerQuota(setup.dispatcher.directory);
   }
 
   /** Registers the trigger type. */
@@ -237,7 +232,7 @@ export class TraceTriggers {
   /** @throws {EngineError} `trigger_registration_failed` for an invalid config. */
   add(trigger: TriggerInstance): void {
     const { service_name, status, batch_ms, summaries } = fitTrigger(TraceConfig, trigger);
-    checkCount(this.#subscriptions, trigger);
+    this.#quota.take(trigger);
     const batch = new TriggerBatcher<string>(this.#setup.dispatcher, {
       trigger,
       batchMs: batch_ms ?? 0,
@@ -246,7 +241,7 @@ export class TraceTriggers {
         ...batch_ms !== undefined && { dropped },
       }),
     });
-    this.remove(trigger.id);
+    this.#subscriptions.get(trigger.id)?.batch.stop();
     this.#subscriptions.set(trigger.id, { service_name, status, batch });
     this.#stopListening ??= this.#setup.spans.listen((spans) => this.#onSpans(spans));
   }
@@ -255,6 +250,7 @@ export class TraceTriggers {
   remove(id: string): void {
     this.#subscriptions.get(id)?.batch.stop();
     this.#subscriptions.delete(id);
+    this.#quota.give(id);
     if (this.#subscriptions.size > 0) return;
     this.#stopListening?.();
     this.#stopListening = undefined;
@@ -341,6 +337,10 @@ export class TriggerDispatcher {
 
   get clock(): Clock {
     return this.#setup.clock;
+  }
+
+  get directory(): Directory {
+    return this.#setup.directory;
   }
 
   get log(): Log {

@@ -14,13 +14,8 @@ import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
 import { observe, type Observed, outcome } from "../../tests/fakes/local_engine.ts";
 import { RecordingWorker } from "../../tests/fakes/recording_worker.ts";
 import { newLog } from "../../tests/fakes/spans.ts";
-import {
-  LogTriggers,
-  TELEMETRY_TRIGGERS_MAX,
-  TriggerBatcher,
-  TriggerDispatcher,
-  workerLog,
-} from "./triggers.ts";
+import { LogTriggers, TriggerBatcher, TriggerDispatcher, workerLog } from "./triggers.ts";
+import { TELEMETRY_TRIGGERS_MAX } from "./trigger_quota.ts";
 
 const trigger: TriggerInstance = {
   id: "t",

@@ -59,7 +59,7 @@ export async function startMetrics(given: MetricsParts): Promise<AsyncDisposable
     history.recent.add(interval);
     alerts.evaluate(sample.engine, sample.at_ms);
   }));
-  stack.use(new MetricsTriggers(worker, sampler)).register(worker);
+  stack.use(new MetricsTriggers({ worker, sampler, clock, directory })).register(worker);
   listen(host, history, stack);
   registerMetricsFunctions(worker, { clock, meters, directory, sampler, alerts, ...history });
   const page = pageOf(host, sampler, workers);

@@ -2,16 +2,19 @@
  * Triggers of type `engine::metrics-sampled`: call a function with a sample at an interval.
  *
  * Triggers with the same interval share one sample. Calls do not wait for a result, so a slow
- * function does not delay others.
+ * function does not delay others; many triggers fire in slices.
  *
  * @module
  */
+import type { Clock } from "../../../engine/ports/clock.ts";
+import type { Directory } from "../../../engine/ports/directory.ts";
 import type { TriggerInstance } from "../../../sdk/typescript/options.ts";
-import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import * as v from "../../kit/schema.ts";
 import { fireTriggers, fitTrigger } from "../../kit/triggers.ts";
+import { Slices } from "../slices.ts";
+import { TriggerQuota } from "../trigger_quota.ts";
 import {
   type Interval,
   METRICS_STEP_MS,
@@ -22,8 +25,8 @@ import {
 
 /** Longest interval of `engine::metrics-sampled`, in milliseconds. */
 const METRICS_INTERVAL_MS_MAX = 60_000;
-/** Triggers of type `engine::metrics-sampled`. */
-export const METRICS_TRIGGERS_MAX = 1_000;
+/** Triggers that one task fires. */
+const TASK_TRIGGERS = 16;
 
 const Config = v.object({
   /** Rounded up to whole seconds. */
@@ -32,6 +35,14 @@ const Config = v.object({
     METRICS_STEP_MS,
   ),
 });
+
+/** Dependencies of {@linkcode MetricsTriggers}. */
+export interface MetricsTriggersSetup {
+  readonly worker: Pick<Worker, "trigger">;
+  readonly sampler: Sampler;
+  readonly clock: Clock;
+  readonly directory: Pick<Directory, "trigger" | "worker">;
+}
 
 /** Triggers with the same interval. */
 interface Group {
@@ -45,11 +56,15 @@ export class MetricsTriggers implements Disposable {
   readonly #sampler: Sampler;
   /** By interval in seconds. */
   readonly #groups = new Map<number, Group>();
+  readonly #quota: TriggerQuota;
+  readonly #slices: Slices;
   readonly #stop: () => void;
 
-  constructor(worker: Pick<Worker, "trigger">, sampler: Sampler) {
+  constructor({ worker, sampler, clock, directory }: MetricsTriggersSetup) {
     this.#worker = worker;
     this.#sampler = sampler;
+    this.#quota = new TriggerQuota(directory);
+    this.#slices = new Slices(clock);
     this.#stop = sampler.listen((interval, sample) => this.#onSample(interval, sample));
   }
 
@@ -69,13 +84,8 @@ export class MetricsTriggers implements Disposable {
   /** @throws {EngineError} `trigger_registration_failed` for an invalid config. */
   add(trigger: TriggerInstance): void {
     const { interval_ms } = fitTrigger(Config, trigger);
-    this.remove(trigger.id);
-    let count = 0;
-    for (const { triggers } of this.#groups.values()) count += triggers.size;
-    if (count >= METRICS_TRIGGERS_MAX) {
-      const message = `There are ${count} triggers of this type, the most that are allowed`;
-      throw new EngineError("trigger_registration_failed", message);
-    }
+    this.#quota.take(trigger);
+    this.#drop(trigger.id);
     const seconds = Math.ceil(interval_ms / METRICS_STEP_MS);
     const group = this.#groups.get(seconds);
     if (group) group.triggers.set(trigger.id, trigger);
@@ -86,6 +96,11 @@ export class MetricsTriggers implements Disposable {
   }
 
   remove(id: string): void {
+    this.#quota.give(id);
+    this.#drop(id);
+  }
+
+  #drop(id: string): void {
     for (const [seconds, { triggers }] of this.#groups) {
       if (triggers.delete(id) && triggers.size === 0) this.#groups.delete(seconds);
     }
@@ -93,6 +108,7 @@ export class MetricsTriggers implements Disposable {
 
   [Symbol.dispose](): void {
     this.#stop();
+    this.#slices.stop();
     this.#groups.clear();
   }
 
@@ -112,6 +128,13 @@ export class MetricsTriggers implements Disposable {
   }
 
   #fire(triggers: ReadonlyMap<string, TriggerInstance>, sample: MetricsSample): void {
-    fireTriggers(this.#worker, triggers.values(), sample as unknown as Json);
+    const list = [...triggers.values()];
+    for (let at = 0; at < list.length; at += TASK_TRIGGERS) {
+      this.#slices.run(() => {
+        const some = list.slice(at, at + TASK_TRIGGERS)
+          .filter((trigger) => triggers.get(trigger.id) === trigger);
+        fireTriggers(this.#worker, some, sample as unknown as Json);
+      });
+    }
   }
 }

@@ -2,19 +2,32 @@ import assert from "node:assert/strict";
 import type { CallRequest, TriggerInstance } from "../../../sdk/typescript/options.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import { FakeMetrics } from "../../../tests/fakes/fake_metrics.ts";
+import { FakeDirectory } from "../../../tests/fakes/fake_supervision.ts";
 import type { MetricsSample } from "./sampler.ts";
-import { METRICS_TRIGGERS_MAX, MetricsTriggers } from "./triggers.ts";
+import { TELEMETRY_TRIGGERS_MAX } from "../trigger_quota.ts";
+import { MetricsTriggers, type MetricsTriggersSetup } from "./triggers.ts";
 
 function setup() {
   const at = new FakeMetrics();
   const calls: CallRequest[] = [];
+  /** Time of each firing, and of all so far; no timer ends meanwhile. */
+  const cost = { each: 0, ms: 0 };
   const worker = {
     trigger: (request: CallRequest) => {
       calls.push(request);
+      cost.ms += cost.each;
       return Promise.reject(new Error("stopping"));
     },
-  } as unknown as ConstructorParameters<typeof MetricsTriggers>[0];
-  const triggers = new MetricsTriggers(worker, at.sampler);
+  } as unknown as MetricsTriggersSetup["worker"];
+  const { sampler } = at;
+  const now = (): number => at.clock.now() + cost.ms;
+  const clock = {
+    now,
+    wall: now,
+    after: (ms: number, task: () => void) => at.clock.after(ms, task),
+  };
+  const directory = new FakeDirectory();
+  const triggers = new MetricsTriggers({ worker, sampler, clock, directory });
   const add = (id: string, config: Json = {}, more: Partial<TriggerInstance> = {}): void =>
     triggers.add({
       id,
@@ -28,7 +41,7 @@ function setup() {
   const fired = (id: string): MetricsSample[] =>
     calls.filter(({ function_id }) => function_id === `f::${id}`)
       .map(({ payload }) => payload as unknown as MetricsSample);
-  return { at, calls, triggers, add, fired, [Symbol.dispose]: () => at[Symbol.dispose]() };
+  return { at, calls, cost, triggers, add, fired, [Symbol.dispose]: () => at[Symbol.dispose]() };
 }
 
 Deno.test("A trigger fires each second by default", () => {
@@ -110,9 +123,26 @@ for (const interval_ms of [999, 60_001, -1, "1000", null]) {
   });
 }
 
+Deno.test("1,000 triggers fire in slices, those that are removed meanwhile not at all", () => {
+  using it = setup();
+  for (let i = 0; i < TELEMETRY_TRIGGERS_MAX; i++) it.add(`t${i}`);
+  it.cost.each = 1 / 16;
+  it.at.clock.tick(1_000);
+  assert.ok(it.calls.length < 100, `${it.calls.length} firings at once`);
+  it.triggers.remove("t999");
+
+  for (let ticks = 0; ticks < 100; ticks++) {
+    const before = it.calls.length;
+    it.at.clock.tick(1);
+    assert.ok(it.calls.length - before < 100, `${it.calls.length - before} firings at once`);
+  }
+  assert.equal(new Set(it.calls.map(({ function_id }) => function_id)).size, 999);
+  assert.equal(it.calls.length, 999);
+});
+
 Deno.test("The number of triggers is bounded", () => {
   using it = setup();
-  for (let i = 0; i < METRICS_TRIGGERS_MAX; i++) it.add(`t${i}`);
+  for (let i = 0; i < TELEMETRY_TRIGGERS_MAX; i++) it.add(`t${i}`);
 
   assert.throws(() => it.add("one more"), { code: "trigger_registration_failed" });
   it.add("t0", { interval_ms: 2_000 });
