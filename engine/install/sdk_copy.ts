@@ -15,6 +15,7 @@ import callsPy from "../../sdk/python/src/engine_sdk/_calls.py" with { type: "te
 import channelSocketPy from "../../sdk/python/src/engine_sdk/_channel_socket.py" with {
   type: "text",
 };
+import httpStreamPy from "../../sdk/python/src/engine_sdk/_http_stream.py" with { type: "text" };
 import channelsPy from "../../sdk/python/src/engine_sdk/_channels.py" with { type: "text" };
 import codecPy from "../../sdk/python/src/engine_sdk/_codec.py" with { type: "text" };
 import contextPy from "../../sdk/python/src/engine_sdk/_context.py" with { type: "text" };
@@ -50,6 +51,7 @@ export const PYTHON_FILES: Readonly<Record<string, string>> = {
   "_calls.py": callsPy,
   "_channel_socket.py": channelSocketPy,
   "_channels.py": channelsPy,
+  "_http_stream.py": httpStreamPy,
   "_codec.py": codecPy,
   "_context.py": contextPy,
   "_errors.py": errorsPy,

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:1b11e5571f0ce59b8e96f6f9f1a78425f1ba728507e1bc7226e83b11eb626341
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:8a4d245c03c3f72c2f4f6fa9a8bf39189ddcbecff63edf1722c37aa43aed6eba
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -2082,51 +2082,51 @@ var require_extension = __commonJS({
       let paramName;
       let start = -1;
       let code = -1;
-      let end2 = -1;
+      let end3 = -1;
       let i = 0;
       for (; i < header.length; i++) {
         code = header.charCodeAt(i);
         if (extensionName === void 0) {
-          if (end2 === -1 && tokenChars[code] === 1) {
+          if (end3 === -1 && tokenChars[code] === 1) {
             if (start === -1) start = i;
           } else if (i !== 0 && (code === 32 || code === 9)) {
-            if (end2 === -1 && start !== -1) end2 = i;
+            if (end3 === -1 && start !== -1) end3 = i;
           } else if (code === 59 || code === 44) {
             if (start === -1) {
               throw new SyntaxError(`Unexpected character at index ${i}`);
             }
-            if (end2 === -1) end2 = i;
-            const name = header.slice(start, end2);
+            if (end3 === -1) end3 = i;
+            const name = header.slice(start, end3);
             if (code === 44) {
               push(offers, name, params);
               params = /* @__PURE__ */ Object.create(null);
             } else {
               extensionName = name;
             }
-            start = end2 = -1;
+            start = end3 = -1;
           } else {
             throw new SyntaxError(`Unexpected character at index ${i}`);
           }
         } else if (paramName === void 0) {
-          if (end2 === -1 && tokenChars[code] === 1) {
+          if (end3 === -1 && tokenChars[code] === 1) {
             if (start === -1) start = i;
           } else if (code === 32 || code === 9) {
-            if (end2 === -1 && start !== -1) end2 = i;
+            if (end3 === -1 && start !== -1) end3 = i;
           } else if (code === 59 || code === 44) {
             if (start === -1) {
               throw new SyntaxError(`Unexpected character at index ${i}`);
             }
-            if (end2 === -1) end2 = i;
-            push(params, header.slice(start, end2), true);
+            if (end3 === -1) end3 = i;
+            push(params, header.slice(start, end3), true);
             if (code === 44) {
               push(offers, extensionName, params);
               params = /* @__PURE__ */ Object.create(null);
               extensionName = void 0;
             }
-            start = end2 = -1;
-          } else if (code === 61 && start !== -1 && end2 === -1) {
+            start = end3 = -1;
+          } else if (code === 61 && start !== -1 && end3 === -1) {
             paramName = header.slice(start, i);
-            start = end2 = -1;
+            start = end3 = -1;
           } else {
             throw new SyntaxError(`Unexpected character at index ${i}`);
           }
@@ -2143,7 +2143,7 @@ var require_extension = __commonJS({
               if (start === -1) start = i;
             } else if (code === 34 && start !== -1) {
               inQuotes = false;
-              end2 = i;
+              end3 = i;
             } else if (code === 92) {
               isEscaping = true;
             } else {
@@ -2151,16 +2151,16 @@ var require_extension = __commonJS({
             }
           } else if (code === 34 && header.charCodeAt(i - 1) === 61) {
             inQuotes = true;
-          } else if (end2 === -1 && tokenChars[code] === 1) {
+          } else if (end3 === -1 && tokenChars[code] === 1) {
             if (start === -1) start = i;
           } else if (start !== -1 && (code === 32 || code === 9)) {
-            if (end2 === -1) end2 = i;
+            if (end3 === -1) end3 = i;
           } else if (code === 59 || code === 44) {
             if (start === -1) {
               throw new SyntaxError(`Unexpected character at index ${i}`);
             }
-            if (end2 === -1) end2 = i;
-            let value = header.slice(start, end2);
+            if (end3 === -1) end3 = i;
+            let value = header.slice(start, end3);
             if (mustUnescape) {
               value = value.replace(/\\/g, "");
               mustUnescape = false;
@@ -2172,7 +2172,7 @@ var require_extension = __commonJS({
               extensionName = void 0;
             }
             paramName = void 0;
-            start = end2 = -1;
+            start = end3 = -1;
           } else {
             throw new SyntaxError(`Unexpected character at index ${i}`);
           }
@@ -2181,8 +2181,8 @@ var require_extension = __commonJS({
       if (start === -1 || inQuotes || code === 32 || code === 9) {
         throw new SyntaxError("Unexpected end of input");
       }
-      if (end2 === -1) end2 = i;
-      const token = header.slice(start, end2);
+      if (end3 === -1) end3 = i;
+      const token = header.slice(start, end3);
       if (extensionName === void 0) {
         push(offers, token, params);
       } else {
@@ -3264,30 +3264,30 @@ var require_subprotocol = __commonJS({
     function parse(header) {
       const protocols = /* @__PURE__ */ new Set();
       let start = -1;
-      let end2 = -1;
+      let end3 = -1;
       let i = 0;
       for (i; i < header.length; i++) {
         const code = header.charCodeAt(i);
-        if (end2 === -1 && tokenChars[code] === 1) {
+        if (end3 === -1 && tokenChars[code] === 1) {
           if (start === -1) start = i;
         } else if (i !== 0 && (code === 32 || code === 9)) {
-          if (end2 === -1 && start !== -1) end2 = i;
+          if (end3 === -1 && start !== -1) end3 = i;
         } else if (code === 44) {
           if (start === -1) {
             throw new SyntaxError(`Unexpected character at index ${i}`);
           }
-          if (end2 === -1) end2 = i;
-          const protocol2 = header.slice(start, end2);
+          if (end3 === -1) end3 = i;
+          const protocol2 = header.slice(start, end3);
           if (protocols.has(protocol2)) {
             throw new SyntaxError(`The "${protocol2}" subprotocol is duplicated`);
           }
           protocols.add(protocol2);
-          start = end2 = -1;
+          start = end3 = -1;
         } else {
           throw new SyntaxError(`Unexpected character at index ${i}`);
         }
       }
-      if (start === -1 || end2 !== -1) {
+      if (start === -1 || end3 !== -1) {
         throw new SyntaxError("Unexpected end of input");
       }
       const protocol = header.slice(start, i);
@@ -4942,11 +4942,11 @@ var Channels = class {
     this.#setup = {
       url,
       open,
-      opened: (end2) => {
-        this.#open.add(end2);
-        if (this.#ended) queueMicrotask(() => end2.end(this.#ended));
+      opened: (end3) => {
+        this.#open.add(end3);
+        if (this.#ended) queueMicrotask(() => end3.end(this.#ended));
       },
-      closed: (end2) => void this.#open.delete(end2)
+      closed: (end3) => void this.#open.delete(end3)
     };
   }
   /** The ends of a channel that the engine has created. */
@@ -4967,9 +4967,9 @@ var Channels = class {
   /** Ends all connections; ends that connect later fail, too. */
   close() {
     this.#ended ??= new EngineError("SHUTDOWN", "engine client is shutting down");
-    for (const end2 of [
+    for (const end3 of [
       ...this.#open
-    ]) end2.end(this.#ended);
+    ]) end3.end(this.#ended);
   }
   #revive(value, levels) {
     if (typeof value !== "object" || value === null || levels === 0) return value;
@@ -5111,7 +5111,7 @@ var openBrowserSocket = (url, events) => {
   const socket = new WebSocket(url);
   socket.binaryType = "arraybuffer";
   let isOver = false;
-  const end2 = (code, reason) => {
+  const end3 = (code, reason) => {
     if (isOver) return;
     isOver = true;
     clearTimeout(timer);
@@ -5119,7 +5119,7 @@ var openBrowserSocket = (url, events) => {
   };
   const timer = setTimeout(() => {
     socket.close();
-    end2(1006, `no answer within ${OPEN_TIMEOUT_MS} ms`);
+    end3(1006, `no answer within ${OPEN_TIMEOUT_MS} ms`);
   }, OPEN_TIMEOUT_MS);
   socket.onopen = () => {
     clearTimeout(timer);
@@ -5129,7 +5129,7 @@ var openBrowserSocket = (url, events) => {
     if (isOver) return;
     events.message(typeof data === "string" ? data : new Uint8Array(data));
   };
-  socket.onclose = ({ code, reason }) => end2(code || 1006, reason || "no connection");
+  socket.onclose = ({ code, reason }) => end3(code || 1006, reason || "no connection");
   const drained = async () => {
     while (!isOver && socket.bufferedAmount > UNSENT_BYTES_MAX) {
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
@@ -5148,7 +5148,7 @@ var openBrowserSocket = (url, events) => {
     finish: (code, reason) => socket.close(code, shortReason(reason)),
     terminate() {
       socket.close();
-      end2(1006, "ended");
+      end3(1006, "ended");
     }
   };
 };
@@ -5594,9 +5594,9 @@ var PendingCalls = class {
     const now = this.#clock.now();
     let next = Infinity;
     for (const call of this.#calls.values()) {
-      const end2 = this.#endOf(call);
-      if (end2 <= now) this.#expire(call);
-      else next = Math.min(next, end2);
+      const end3 = this.#endOf(call);
+      if (end3 <= now) this.#expire(call);
+      else next = Math.min(next, end3);
     }
     if (next < Infinity) this.#sweepBy(next);
   }
@@ -6605,10 +6605,10 @@ var Batch = class {
 };
 function splitBatch(frame, take) {
   let start = 0;
-  let end2 = frame.indexOf("\n");
-  for (; end2 !== -1; end2 = frame.indexOf("\n", start)) {
-    if (end2 > start) take(frame.slice(start, end2));
-    start = end2 + 1;
+  let end3 = frame.indexOf("\n");
+  for (; end3 !== -1; end3 = frame.indexOf("\n", start)) {
+    if (end3 > start) take(frame.slice(start, end3));
+    start = end3 + 1;
   }
   if (start < frame.length) take(start === 0 ? frame : frame.slice(start));
 }
@@ -6632,7 +6632,7 @@ var browserDial = (url, events, { headers = {} }) => {
   socket.binaryType = "arraybuffer";
   let isOver = false;
   let problem = "no connection";
-  const end2 = (code, reason) => {
+  const end3 = (code, reason) => {
     if (isOver) return;
     isOver = true;
     clearTimeout(timer);
@@ -6640,7 +6640,7 @@ var browserDial = (url, events, { headers = {} }) => {
   };
   const timer = setTimeout(() => {
     socket.close();
-    end2(1006, `no answer within ${OPEN_TIMEOUT_MS} ms`);
+    end3(1006, `no answer within ${OPEN_TIMEOUT_MS} ms`);
   }, OPEN_TIMEOUT_MS);
   socket.onopen = () => {
     clearTimeout(timer);
@@ -6653,7 +6653,7 @@ var browserDial = (url, events, { headers = {} }) => {
     else events.binary(new Uint8Array(data));
   };
   socket.onerror = (event) => problem = event.message || problem;
-  socket.onclose = ({ code, reason }) => end2(code || 1006, reason || problem);
+  socket.onclose = ({ code, reason }) => end3(code || 1006, reason || problem);
   return {
     send(message) {
       if (!isOver && socket.readyState === WebSocket.OPEN) {
@@ -6703,6 +6703,157 @@ function withTlsHint(reason) {
   return hint === void 0 ? reason : `${reason}; ${hint}`;
 }
 
+// sdk/typescript/channels/http_stream.ts
+var EVENT_STREAM = "text/event-stream";
+var EVENT_FIELDS = [
+  "event",
+  "data",
+  "id",
+  "retry"
+];
+var encoder2 = new TextEncoder();
+function streamedResponse(payload, result) {
+  if (typeof result !== "object" || result === null) return void 0;
+  const writer = payload?.response;
+  if (!(writer instanceof ChannelWriter)) return void 0;
+  const whole = itemsOf(result);
+  if (whole) return {
+    writer,
+    items: whole,
+    status: void 0,
+    headers: void 0
+  };
+  const { body, status_code, statusCode, headers } = result;
+  const items = itemsOf(body);
+  return items && {
+    writer,
+    items,
+    status: status_code ?? statusCode,
+    headers
+  };
+}
+function itemsOf(value) {
+  if (typeof value !== "object" || value === null) return void 0;
+  const { next, getReader, [Symbol.asyncIterator]: iterate } = value;
+  if (typeof iterate === "function") return iterate.call(value);
+  if (typeof getReader === "function") return readerOf(value);
+  return typeof next === "function" ? value : void 0;
+}
+function readerOf(stream) {
+  const reader = stream.getReader();
+  return {
+    next: () => reader.read(),
+    async return() {
+      await reader.cancel();
+      return {
+        done: true,
+        value: void 0
+      };
+    }
+  };
+}
+async function sendStream(streamed, gone) {
+  const { writer, items } = streamed;
+  let isDone = false;
+  const left = () => {
+    gone();
+    void end2(items);
+  };
+  writer.signal.addEventListener("abort", left, {
+    once: true
+  });
+  try {
+    let item = await items.next();
+    const type = await sendHead(streamed, item.done ? void 0 : item.value);
+    while (!item.done) {
+      await writer.write(encodeItem(item.value, type));
+      item = await items.next();
+    }
+    isDone = true;
+    await writer.close();
+  } catch (error) {
+    writer.signal.removeEventListener("abort", left);
+    await writer.abort(thrownText(error));
+    if (!isDone) await end2(items);
+  }
+}
+async function end2(items) {
+  try {
+    await items.return?.();
+  } catch {
+  }
+}
+async function sendHead({ writer, status, headers }, first) {
+  if (status !== void 0 && status !== null) {
+    await writer.write(JSON.stringify({
+      type: "set_status",
+      status_code: status
+    }));
+  }
+  const own = contentType(headers);
+  const type = own ?? (typeof first === "string" ? "text/plain; charset=utf-8" : "");
+  const all = own === void 0 && type !== "" ? withType(headers, type) : headers;
+  if (all !== void 0 && all !== null) {
+    await writer.write(JSON.stringify({
+      type: "set_headers",
+      headers: all
+    }));
+  }
+  return type.toLowerCase();
+}
+function contentType(headers) {
+  if (typeof headers !== "object" || headers === null) return void 0;
+  const pairs = Array.isArray(headers) ? headers.map((line) => {
+    const [name = "", ...value] = String(line).split(":");
+    return [
+      name,
+      value.join(":")
+    ];
+  }) : Object.entries(headers);
+  const found = pairs.find(([name]) => name.trim().toLowerCase() === "content-type")?.[1];
+  return found === void 0 ? void 0 : String(found).trim();
+}
+function withType(headers, type) {
+  if (Array.isArray(headers)) return [
+    ...headers,
+    `content-type: ${type}`
+  ];
+  return {
+    ...headers,
+    "content-type": type
+  };
+}
+function encodeItem(item, type) {
+  if (typeof item === "string") return encoder2.encode(item);
+  if (item instanceof Uint8Array) return item;
+  if (item instanceof ArrayBuffer) return new Uint8Array(item);
+  if (type.startsWith(EVENT_STREAM)) return encoder2.encode(eventOf(item));
+  const message = `A response that is a stream carries strings and Uint8Array; objects need the content-type ${EVENT_STREAM}`;
+  throw new EngineError("serialization_error", message);
+}
+function eventOf(item) {
+  const isObject3 = typeof item === "object" && item !== null && !Array.isArray(item);
+  const keys = isObject3 ? Object.keys(item) : [];
+  const isEvent = keys.length > 0 && keys.every((key) => EVENT_FIELDS.includes(key));
+  const fields = isEvent ? item : {
+    data: item
+  };
+  let text = "";
+  for (const name of EVENT_FIELDS) {
+    const value = fields[name];
+    if (value === void 0) continue;
+    const line = typeof value === "string" ? value : JSON.stringify(value) ?? "null";
+    for (const part of name === "data" ? line.split(/\r\n|\r|\n/) : [
+      line.replace(/[\r\n]/g, " ")
+    ]) {
+      text += `${name}: ${part}
+`;
+    }
+  }
+  return `${text}
+`;
+}
+
 // sdk/typescript/handlers.ts
 var Handlers = class {
   /** Whether the engine forwards progress. */
@@ -6735,6 +6886,11 @@ var Handlers = class {
         baggage
       }, () => handler(message.data ?? null, message.metadata, call));
       if (isThenable(result)) result = await result;
+      const streamed = streamedResponse(message.data, result);
+      if (streamed) {
+        void sendStream(streamed, () => call.abort("cancelled", "The client has left"));
+        result = void 0;
+      }
       const late = this.#answer(call, result);
       if (late) await late;
     } catch (thrown) {

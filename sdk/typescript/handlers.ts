@@ -8,6 +8,7 @@
  */
 import { checkSize } from "./arguments.ts";
 import { writeResult } from "./call_frames.ts";
+import { sendStream, streamedResponse } from "./channels/http_stream.ts";
 import type { Connection } from "./connection.ts";
 import { toJson } from "./json_text.ts";
 import type { CallContext, Handler } from "./options.ts";
@@ -73,6 +74,11 @@ export class Handlers {
         () => handler(message.data ?? null, message.metadata, call),
       );
       if (isThenable(result)) result = await result;
+      const streamed = streamedResponse(message.data, result);
+      if (streamed) {
+        void sendStream(streamed, () => call.abort("cancelled", "The client has left"));
+        result = undefined;
+      }
       const late = this.#answer(call, result);
       if (late) await late; // An await of nothing would cost every call a tick.
     } catch (thrown) {

@@ -331,7 +331,8 @@ export class RunningRequests {
 
   #watch(running: RunningRequest, now: number): void {
     if (now - running.startedAt < WATCH_MS) return; // Most end before the next sweep.
-    if (running.isReading) return; // The body breaks off by itself.
+    // A body that is being read breaks off by itself; one that is not may hide the end.
+    if (running.isReading || !running.request.body.isDone) return;
     running.isWatched = true;
     running.request.watch(() => {
       if (running.index >= 0) running.stop("client gone");

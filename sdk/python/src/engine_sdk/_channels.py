@@ -355,6 +355,16 @@ class ChannelWriter(_End):
         """Give up: the reader gets what was sent, then an error with the reason."""
         await self._host.run_async(self._abort(reason))
 
+    @property
+    def is_closing(self) -> bool:
+        """Whether nothing more is written."""
+        return self._is_closing
+
+    async def left(self) -> None:
+        """Wait until the reader has left; on the worker's loop."""
+        with contextlib.suppress(EngineError):
+            await (await self._connected()).ended()
+
     def as_file(self, buffer_size: int = WRITE_BYTES) -> io.BufferedWriter:
         """Return the stream as a binary file, for code that writes files; close it at the end."""
         return io.BufferedWriter(_WriteFile(self), buffer_size)

@@ -17,6 +17,7 @@ from ._codec import Invocation, encode, encode_error
 from ._context import CURRENT, CallContext
 from ._errors import ErrorBody, describe_raised, invalid
 from ._failures import FailureLog
+from ._http_stream import Streamed, send_in_thread, send_stream, streamed_response
 from ._otlp import Gauge
 from ._output_marks import finish_output
 from ._registrations import Function
@@ -120,6 +121,8 @@ class Runner:
         self._now = now
         self._failures = FailureLog(now)
         self._runs: dict[Invocation, _Run] = {}
+        self._streams: set[asyncio.Task[None]] = set()
+        """Responses that are being written."""
         self._was_full = False
         """Whether calls waited for a thread when that was last measured."""
         if telemetry is not None:
@@ -200,13 +203,31 @@ class Runner:
         self._begin_span(run)
         result, error = None, None
         try:
-            result = _encode_result(run.invocation, await start())
+            value = await start()
+            streamed = streamed_response(run.invocation.payload, value)
+            if streamed is not None:
+                self._stream(run, streamed)
+            else:
+                result = _encode_result(run.invocation, value)
         except asyncio.CancelledError:
             error = CANCELLED
         except BaseException as raised:
             error = self._describe(run, raised)
         finish_output()
         self._end(run, result, error)
+
+    def _stream(self, run: _Run, streamed: Streamed) -> None:
+        """Write a response on the loop; the invocation is answered meanwhile."""
+        task = self._loop.create_task(send_stream(streamed, lambda: _left(run)))
+        self._streams.add(task)
+        task.add_done_callback(self._streams.discard)
+
+    def _stream_in_thread(self, run: _Run, streamed: Streamed) -> None:
+        finish_output()
+        if run.span is not None:
+            run.span.stop()
+        self._post(lambda: self._end(run, None, None))
+        send_in_thread(streamed, lambda: _left(run))
 
     def _run_in_thread(self, run: _Run, function: Function) -> None:
         contextvars.copy_context().run(self._run_sync, run, function)
@@ -226,7 +247,14 @@ class Runner:
                     # An ordinary function that returns a coroutine, such as a lambda.
                     self._post(lambda: self._start_task(run, lambda: value))
                     return
-                result = _encode_result(invocation, value)
+                streamed = streamed_response(invocation.payload, value)
+                if streamed is None:
+                    result = _encode_result(invocation, value)
+                elif streamed.is_async:
+                    self._post(lambda: self._stream(run, streamed))
+                else:
+                    self._stream_in_thread(run, streamed)
+                    return
         except BaseException as raised:
             error = self._describe(run, raised)
         finish_output()
@@ -276,6 +304,10 @@ class _Run:
         self.span: Span | None = None
         self.started = False
         """Whether its handler has a thread, or its task runs."""
+
+
+def _left(run: _Run) -> None:
+    run.context.cancel("the client has left")
 
 
 def _encode_result(invocation: Invocation, value: Any) -> str | None:
