@@ -186,15 +186,53 @@ export function* scanSpans(
     found++;
     if (!excludesInternal || !isInternalSpan(span)) spans.push(span);
   }
-  return spans.length <= limit ? spans : newest(spans, limit);
+  return spans.length <= limit ? spans : yield* newest(spans, limit, turn);
 }
 
 /** Those that started last, in the same order; of equal ones the first. */
-function newest(spans: readonly StoredSpan[], limit: number): StoredSpan[] {
-  const starts = Float64Array.from(spans, ({ start_ms }) => start_ms).sort();
-  const least = starts[starts.length - limit]!;
-  let equal = limit - starts.filter((start) => start > least).length;
-  return spans.filter(({ start_ms }) => start_ms > least || (start_ms === least && equal-- > 0));
+function* newest(
+  spans: readonly StoredSpan[],
+  limit: number,
+  turn: Turn,
+): Search<StoredSpan[]> {
+  const starts = new Float64Array(spans.length);
+  for (let at = 0; at < starts.length; at++) {
+    if (turn.isOver()) yield;
+    starts[at] = spans[at]!.start_ms;
+  }
+  const least = yield* largest(starts, limit, turn);
+  let equal = 0;
+  for (let at = starts.length - limit; at < starts.length; at++) if (starts[at] === least) equal++;
+  const kept: StoredSpan[] = [];
+  for (const span of spans) {
+    if (turn.isOver()) yield;
+    if (span.start_ms > least || (span.start_ms === least && equal-- > 0)) kept.push(span);
+  }
+  return kept;
+}
+
+/** The value at a rank, 1 being the largest; puts those up to the rank at the end. */
+function* largest(values: Float64Array, rank: number, turn: Turn): Search<number> {
+  const wanted = values.length - rank;
+  let [low, high] = [0, values.length - 1];
+  while (low < high) {
+    // By chance, since peers choose the values and thereby could choose slow ones.
+    const pivot = values[low + Math.floor(Math.random() * (high - low + 1))]!;
+    let [left, right] = [low, high];
+    while (left <= right) {
+      if (turn.isOver()) yield;
+      while (values[left]! < pivot) left++;
+      while (values[right]! > pivot) right--;
+      if (left > right) break;
+      [values[left], values[right]] = [values[right]!, values[left]!];
+      left++;
+      right--;
+    }
+    if (wanted <= right) high = right;
+    else if (wanted >= left) low = left;
+    else break;
+  }
+  return values[wanted]!;
 }
 
 /** Compares by start, the newest first. */

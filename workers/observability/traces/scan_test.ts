@@ -87,6 +87,25 @@ Deno.test("scanSpans() finds calls, the oldest first, then other spans, the newe
   assert.deepEqual(scan({}, 3), [109, 108, 107]);
 });
 
+Deno.test("scanSpans() keeps those that started last, of equal ones the first", () => {
+  const random = new Random(5);
+  for (const kinds of [1, 2, 40, 100_000]) {
+    const { traces, ring } = recorded();
+    const starts = Array.from({ length: 900 }, () => NOON + random.below(kinds));
+    starts.forEach((start_ms, n) => traces.add(callSpan({ start_ms, span_id: idOf(n, 16) })));
+    const newestFirst = (a: [number, number], b: [number, number]): number => b[0] - a[0];
+    const all = starts.map((start, n): [number, number] => [start, n]);
+    for (const limit of [1, 2, 450, 899]) {
+      const sources = { traces, ring, isInternal: () => false };
+      using rows = traces.rows(Infinity);
+      const spans = found(scanSpans(sources, rows, {}, limit, HASTY));
+      const kept = all.toSorted(newestFirst).slice(0, limit).sort((a, b) => a[1] - b[1]);
+      const ids = kept.map(([, n]) => idOf(n, 16));
+      assert.deepEqual(spans.map(({ span_id }) => span_id), ids, `${kinds} starts, ${limit}`);
+    }
+  }
+});
+
 Deno.test("RowSpan reads a call as the span that is made of it", () => {
   const { traces } = recorded();
   const calls = [
