@@ -85,17 +85,19 @@ export function makePayload<T>(
 ): JsonObject {
   const { path, method: routeMethod } = match.route;
   const { last, all } = readQuery(query);
-  return {
+  const payload: JsonObject = {
     path,
     method,
     path_params: match.params,
     query_params: last,
-    ...all && { query_params_all: all },
     query_string: query,
     headers,
     body,
     trigger: { type: "http", path, method: routeMethod },
   };
+  // Not as a spread, which would make each payload slower to create.
+  if (all) payload.query_params_all = all;
+  return payload;
 }
 
 /** Why a request was stopped before its handler finished. */
