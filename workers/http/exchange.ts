@@ -245,9 +245,22 @@ export class StreamedResponse implements LocalEnd, ReaderEnd, ResponseStream {
       if (this.#isOver) return undefined;
       await new Promise<void>((resolve) => this.#wake = resolve);
     }
-    const part = this.#parts.shift()!;
-    this.#give(part.length);
-    return part;
+    const all = this.#takeAll();
+    this.#give(all.length);
+    return all;
+  }
+
+  /** Everything that waits, as one part: a write for each would cost more than the copy. */
+  #takeAll(): Uint8Array {
+    const parts = this.#parts.splice(0);
+    if (parts.length === 1) return parts[0]!;
+    const all = new Uint8Array(this.#bytes);
+    let at = 0;
+    for (const part of parts) {
+      all.set(part, at);
+      at += part.length;
+    }
+    return all;
   }
 
   cancel(): void {
