@@ -293,3 +293,43 @@ proveOnWire("conditions and middleware", {
     await worker.receivesNothing();
   },
 });
+
+proveOnWire("conditions of a route", {
+  "a wrong token is 401, a client over its rate 429 with `Retry-After`": async (wire) => {
+    const config = {
+      api_path: "/guarded",
+      auth_token: "s3cret",
+      rate_limit: { requests: 2, per_s: 3_600, key: "header:x-key" },
+    };
+    const worker = await serve(wire, "guarded::f", config);
+    const headers = { authorization: "Bearer s3cret", "x-key": "a" };
+
+    const wrong = await ask(wire, "/guarded", { headers: { "x-key": "a" } });
+    const asked = ask(wire, "/guarded", { headers });
+    await worker.run({ result: {} });
+    const answered = await asked;
+    const over = await fetch(`${wire.httpUrl}/guarded`, { headers });
+    const { code } = errorOf({ status: over.status, text: await over.text() });
+
+    assert.deepEqual([wrong.status, errorOf(wrong).code], [401, "unauthorized"]);
+    assert.equal(answered.status, 200);
+    assert.deepEqual([over.status, code], [429, "rate_limited"]);
+    assert.match(over.headers.get("retry-after") ?? "", /^1[78]\d\d$/);
+  },
+
+  "`context` of middleware reaches the handler, which has none without": async (wire) => {
+    const config = { api_path: "/context", middleware_function_ids: ["context::who"] };
+    const worker = await serve(wire, "context::f", config, "context::who");
+
+    const contexts = [];
+    for (const context of [{ user: 7 }, null]) {
+      const asked = ask(wire, "/context");
+      await worker.run({ result: { action: "continue", context } });
+      const { data } = await worker.run({ result: {} });
+      contexts.push((data as JsonObject).context);
+      assert.equal((await asked).status, 200);
+    }
+
+    assert.deepEqual(contexts, [{ user: 7 }, undefined]);
+  },
+});
