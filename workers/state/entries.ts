@@ -102,12 +102,17 @@ export class StateEntries {
   }
 
   /** Up to `limit` entries of a scope in key order, after the key `after`. */
-  async list(scope: string, limit: number, after?: string): Promise<EntryPage> {
+  async list(
+    scope: string,
+    limit: number,
+    after?: string,
+    bytesMax: number = LIST_BYTES,
+  ): Promise<EntryPage> {
     const behind = after === undefined ? undefined : entryKey({ scope, key: after });
     const { store } = this.#setup;
-    const found = await store.list(["state", scope], limit, behind, LIST_BYTES);
+    const found = await store.list(["state", scope], limit, behind, bytesMax);
     const bytes = found.reduce((sum, entry) => sum + entry.bytes, 0);
-    const isLast = found.length < limit && bytes < LIST_BYTES;
+    const isLast = found.length < limit && bytes < bytesMax;
     const entries = found.map((entry) =>
       entry.damaged === undefined ? this.#alive(entry) : entry.key[2]!
     );
@@ -323,6 +328,9 @@ const PAGE_MAX = 1_000;
 /** After a larger page, the next one has fewer entries. */
 const PAGE_BYTES = 1024 * 1024;
 
+/** Takes the memory of an entry, before it becomes part of an answer. */
+export type AddBytes = (bytes: number) => Promise<void>;
+
 /** Parameters of {@linkcode listEntries}. */
 export interface EntriesQuery {
   readonly scope: string;
@@ -336,7 +344,11 @@ export interface EntriesQuery {
  *
  * @throws {EngineError} `LIST_ERROR` if they are too large for one answer.
  */
-export async function listValues(entries: StateEntries, scope: string): Promise<Json[]> {
+export async function listValues(
+  entries: StateEntries,
+  scope: string,
+  add: AddBytes,
+): Promise<Json[]> {
   const found: StateEntry[] = [];
   let bytes = 0;
   for await (const entry of readScope(entries, scope, undefined)) {
@@ -346,13 +358,18 @@ export async function listValues(entries: StateEntries, scope: string): Promise<
       const message = `Scope ${scope} is too large for one answer; use state::list_entries`;
       throw new EngineError("LIST_ERROR", message, { details: { scope } });
     }
+    await add(entry.bytes);
     found.push(entry);
   }
   return found.sort((a, b) => a.created - b.created).map(({ value }) => value);
 }
 
 /** One page of entries in key order, and a cursor if there are more. */
-export async function listEntries(entries: StateEntries, query: EntriesQuery): Promise<JsonObject> {
+export async function listEntries(
+  entries: StateEntries,
+  query: EntriesQuery,
+  add: AddBytes,
+): Promise<JsonObject> {
   const { scope, prefix, limit, cursor } = query;
   const page: JsonObject[] = [];
   const damaged: string[] = [];
@@ -368,6 +385,7 @@ export async function listEntries(entries: StateEntries, query: EntriesQuery): P
     bytes += entry.bytes;
     const isFull = page.length === limit || bytes > STATE_ANSWER_BYTES_MAX;
     if (isFull && page.length > 0) return { ...more(), cursor: last! };
+    await add(entry.bytes);
     const { key, value, version } = entry;
     page.push({ key, value, version });
     last = key;
@@ -423,7 +441,9 @@ async function* readScope(
   let limit = PAGE_FIRST;
   let last = after;
   do {
-    const page = await entries.list(scope, limit, last);
+    // Of many lists at once each holds its first page; the others come one list after another.
+    const bytesMax = last === after ? PAGE_BYTES : LIST_BYTES;
+    const page = await entries.list(scope, limit, last, bytesMax);
     yield* page.entries;
     last = page.last;
     const bytes = page.entries.reduce((sum, entry) => sum + bytesOf(entry), 0);

@@ -2,8 +2,8 @@
  * `engine-state`: persistent JSON values by scope and key, shared by all functions.
  *
  * This file implements `state::*`. `payloads.ts` has the payloads, `entries.ts` the layout in the
- * store, `triggers.ts` the trigger type, `expiry.ts` the removal of expired entries and
- * `update_ops.ts` the operations of `state::update`.
+ * store, `answers.ts` the memory of answers, `triggers.ts` the trigger type, `expiry.ts` the
+ * removal of expired entries and `update_ops.ts` the operations of `state::update`.
  *
  * @module
  */
@@ -16,6 +16,7 @@ import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker } from "../kit/define.ts";
 import { fit, fitConfig } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
+import { AnswerMemory } from "./answers.ts";
 import {
   listEntries,
   listScopes,
@@ -64,7 +65,8 @@ export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
     });
     const expiry = started.use(new Expiry({ clock, log, entries }));
     const isBehind = (): boolean => triggers.isBehind;
-    registerFunctions(worker, new StateFunctions({ entries, expiry, clock, isBehind }));
+    const answers = new AnswerMemory(memory, clock);
+    registerFunctions(worker, new StateFunctions({ entries, expiry, clock, answers, isBehind }));
     registerTriggerType(worker, triggers);
     void expiry.sweep();
     return Promise.resolve(started);
@@ -76,6 +78,7 @@ interface FunctionsSetup {
   readonly entries: StateEntries;
   readonly expiry: Expiry;
   readonly clock: Pick<Clock, "wall">;
+  readonly answers: AnswerMemory;
   /** Too many changes wait for the triggers. */
   isBehind(): boolean;
 }
@@ -106,14 +109,23 @@ class StateFunctions {
   }
 
   async get(payload: Json): Promise<Json | undefined> {
-    return (await this.#entries.get(fit("state::get", PlaceRequest, payload)))?.value;
+    return (await this.#read(fit("state::get", PlaceRequest, payload)))?.value;
   }
 
   async entry(payload: Json): Promise<JsonObject | undefined> {
-    const found = await this.#entries.get(fit("state::entry", PlaceRequest, payload));
+    const found = await this.#read(fit("state::entry", PlaceRequest, payload));
     if (!found) return undefined;
     const { value, version, updated_at_ms, expires_at_ms } = found;
     return { value, version, updated_at_ms, ...expires_at_ms !== undefined && { expires_at_ms } };
+  }
+
+  /** An entry for an answer. */
+  async #read(place: Place): Promise<StateEntry | undefined> {
+    const found = await this.#entries.get(place);
+    if (found && found.bytes >= LARGE_BYTES) {
+      await this.#setup.answers.hold((add) => add(found.bytes));
+    }
+    return found;
   }
 
   async delete(payload: Json): Promise<Json | undefined> {
@@ -150,11 +162,13 @@ class StateFunctions {
   }
 
   list(payload: Json): Promise<Json[]> {
-    return listValues(this.#entries, fit("state::list", ScopeRequest, payload).scope);
+    const { scope } = fit("state::list", ScopeRequest, payload);
+    return this.#setup.answers.hold((add) => listValues(this.#entries, scope, add));
   }
 
   listEntries(payload: Json): Promise<JsonObject> {
-    return listEntries(this.#entries, fit("state::list_entries", EntriesRequest, payload));
+    const query = fit("state::list_entries", EntriesRequest, payload);
+    return this.#setup.answers.hold((add) => listEntries(this.#entries, query, add));
   }
 
   async listGroups(): Promise<JsonObject> {

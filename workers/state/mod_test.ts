@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { createMemoryBudget } from "../../engine/platform/memory_budget.ts";
+import { type MemoryBudget, UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
 import {
   type Entry,
   type KeyChange,
@@ -14,9 +16,9 @@ import { state } from "./mod.ts";
 
 type Call = (name: string, payload?: Json) => Promise<Json | undefined>;
 
-async function setup(store: Store = new MemoryStore()) {
+async function setup(store: Store = new MemoryStore(), memory: MemoryBudget = UNLIMITED_MEMORY) {
   const clock = new FakeClock(1_000);
-  const engine = new LocalEngine({ clock, store });
+  const engine = new LocalEngine({ clock, store, memory });
   await engine.start(state);
   const worker = await engine.connect("caller");
   const call: Call = (name, payload) =>
@@ -52,6 +54,24 @@ Deno.test("state::set accepts data as an alias of value, which takes precedence"
   assert.equal(await at.call("get", AT), 1);
   await at.call("set", { ...AT, data: 1, value: false });
   assert.equal(await at.call("get", AT), false);
+});
+
+Deno.test("answers that do not fit into the memory of the engine are overloaded", async () => {
+  const memory = createMemoryBudget(16 * 1024 * 1024);
+  await using at = await setup(new MemoryStore(), memory);
+  const value = "v".repeat(300_000);
+  await at.call("set", { ...AT, value });
+  const taken = memory.limitBytes - memory.usedBytes - 100_000;
+  memory.take("buffers", taken);
+
+  for (const name of ["get", "entry", "list", "list_entries"]) {
+    await assert.rejects(at.call(name, name.startsWith("list") ? { scope: "s" } : AT), {
+      code: "overloaded",
+    });
+  }
+  memory.release("buffers", taken);
+  assert.equal(await at.call("get", AT), value);
+  assert.deepEqual(await at.call("list", { scope: "s" }), [value]);
 });
 
 Deno.test("state::get and state::entry of a missing key are absent", async () => {

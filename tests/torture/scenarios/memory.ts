@@ -208,6 +208,35 @@ const FILLINGS: readonly Filling[] = [
     },
   },
   {
+    name: "lists of a large group",
+    async act({ campaign, open, subject }) {
+      using writer = await Peer.connect(subject.engine.port);
+      const keys = campaign.choose(4, 44);
+      for (let i = 0; i < keys; i++) {
+        const value = "v".repeat(MB);
+        await writer.call("state::set", { scope: "lists", key: `${i}`, value }, STUCK_MS);
+      }
+      const readers = campaign.choose(4, 10);
+      const outcomes = await within(
+        Promise.all(Array.from({ length: readers * 10 }, async (_, i) => {
+          const ids = { invocation_id: `list-${i}`, function_id: "state::list" };
+          const data = { scope: "lists" };
+          if (i % 10 === 0) {
+            await (await open(true)).send({ type: "invokefunction", ...ids, data });
+            return "not read";
+          }
+          return await outcomeOf(await open(), data, keys * MB);
+        })),
+        STUCK_MS * 2,
+      );
+      const count = (code: string) => outcomes?.filter((each) => each === code).length;
+      const text = outcomes
+        ? `${count("answered")} answered, ${count("overloaded")} × overloaded`
+        : "not all were answered in time";
+      return `${readers * 10} lists of ${keys} MB; ${text}`;
+    },
+  },
+  {
     name: "announcements with large descriptions",
     async act({ campaign, open }) {
       const size = campaign.choose(8 * MB, 60 * MB);
@@ -318,6 +347,16 @@ async function callFrozen({ campaign, open }: Setting): Promise<string> {
     return await within(sendOften(caller, campaign.choose(30, 250), head, data), STUCK_MS) ?? 0;
   }));
   return `${sent.reduce((sum, each) => sum + each, 0)} calls of 1 MB to ${count} workers`;
+}
+
+/** Lists a scope; of a large answer only the bytes are seen, since the peer counts. */
+async function outcomeOf(reader: Peer, data: { scope: string }, bytes: number): Promise<string> {
+  let code: string | undefined;
+  void reader.call("state::list", data, STUCK_MS * 2).then((answer) => {
+    code = (answer?.error as { code: string } | undefined)?.code ?? "no answer";
+  });
+  while (code === undefined && reader.receivedBytes < bytes) await pause(20);
+  return code ?? "answered";
 }
 
 /** First line of a response; `closed` without one. */
