@@ -12,11 +12,7 @@ import { SCENARIOS } from "./scenarios/mod.ts";
 const SEED = Number(Deno.env.get("TORTURE_SEED") ?? 1);
 const TREE = new URL("../../", import.meta.url).pathname;
 /** Sections that only the campaign runs, by scenario. */
-const CAMPAIGN_ONLY: Readonly<Record<string, readonly string[]>> = {
-  memory: ["unfinished messages", "HTTP bodies", "do not read"],
-  state: ["full disk"],
-  frozen: [""],
-};
+const CAMPAIGN_ONLY: Readonly<Record<string, readonly string[]>> = {};
 
 for (const scenario of SCENARIOS) {
   Deno.test(`the engine under attack: ${scenario.name}`, async () => {
