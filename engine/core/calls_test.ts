@@ -4,6 +4,8 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { Access } from "./access/access.ts";
+import { Pattern } from "./access/patterns.ts";
 import { NO_ABSENCES } from "../ports/absences.ts";
 import {
   ENQUEUE_FUNCTION_ID,
@@ -156,6 +158,21 @@ Deno.test("a call of a function that is known to be away says why, who called an
     code: "function_not_found",
     message: "Function g not found",
     details: { ...absence, caller: "py" },
+  });
+});
+
+Deno.test("a caller with access rules learns of no other function and no worker", () => {
+  const absences = { ...NO_ABSENCES, ofFunction: () => ({ reason: "it is down", worker: "py" }) };
+  const { open } = fakeRouter({}, undefined, undefined, absences);
+  const token = { name: "ci", allow: [Pattern.glob("g*")] };
+  const caller = open({ access: new Access({ token }) });
+
+  call(caller, "i1", { function_id: "g" });
+
+  const message = only(caller);
+  assert.deepEqual(message.type === "invocationresult" && message.error, {
+    code: "function_not_found",
+    message: "Function g not found",
   });
 });
 

@@ -94,11 +94,11 @@ export class ErrorReplies {
     this.refuse(caller, call, this.functionNotFoundError(caller, call), frame);
   }
 
-  /** The error for a call of an unknown function; with access rules it suggests no others. */
+  /** The error for a call of an unknown function; access rules hide all others, and why. */
   functionNotFoundError(caller: Peer | undefined, call: InvokeFunction): ErrorBody {
     const { function_id, namespace = DEFAULT_NAMESPACE } = call;
-    const absence = this.#absences.ofFunction(function_id, namespace);
     const isLimited = caller?.access?.mayCallAll === false;
+    const absence = isLimited ? undefined : this.#absences.ofFunction(function_id, namespace);
     const similar = absence || isLimited ? [] : this.#similar(call);
     const name = caller?.ownerName;
     const details: JsonObject = {
