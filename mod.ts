@@ -40,8 +40,12 @@ export {
   type CallContext,
   type CallRequest,
   type ConnectionState,
+  type EnqueueReceipt,
+  type EnqueueRequest,
   type FunctionOptions,
   type Handler,
+  type HttpAuth,
+  type HttpInvocation,
   type ReconnectOptions,
   type Registration,
   TriggerAction,
@@ -52,7 +56,13 @@ export {
   type WorkerOptions,
 } from "./sdk/typescript/options.ts";
 export type { WorkerClock } from "./sdk/typescript/platform.ts";
-export type { Action, ErrorBody, Json, JsonObject } from "./sdk/typescript/wire/protocol.ts";
+export type {
+  Action,
+  EnqueueOptions,
+  ErrorBody,
+  Json,
+  JsonObject,
+} from "./sdk/typescript/wire/protocol.ts";
 export type {
   Dial,
   DialOptions,

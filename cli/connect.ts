@@ -7,7 +7,7 @@
  * @module
  */
 import { CONTROL_HEADER, readControlKey } from "../engine/mod.ts";
-import { type Dial, type Json, registerWorker, type Worker } from "../mod.ts";
+import { type Action, type Dial, type Json, registerWorker, type Worker } from "../mod.ts";
 import { ENGINE_URL_DEFAULT } from "./arguments.ts";
 import { CommandError, ConnectionLost, UsageError } from "./failure.ts";
 import { renderDuration } from "./render.ts";
@@ -20,12 +20,27 @@ export interface EngineConnection extends AsyncDisposable {
    * @throws {InvocationError} When the call failed.
    */
   call(function_id: string, payload: Json, options?: CallOptions): Promise<Json | undefined>;
+  /**
+   * Calls `hear` with each message of a topic or pattern. Resolves when it is subscribed, with
+   * what tells that the connection is lost.
+   *
+   * @throws {InvocationError} When the topic is not valid, or no worker has topics.
+   */
+  subscribe(topic: string, hear: (data: Json) => void): Promise<Subscribed>;
+}
+
+/** A subscription. */
+export interface Subscribed {
+  /** Rejects with a {@linkcode CommandError} when the connection is lost; never resolves. */
+  readonly lost: Promise<never>;
 }
 
 /** How a call is made. */
 export interface CallOptions {
   /** Milliseconds to wait for the result. Default: 30,000. */
   readonly timeout_ms?: number | undefined;
+  /** Runs the function in another way, such as through a queue. */
+  readonly action?: Action | undefined;
   /** W3C trace context. Default: none, and the engine begins a trace. */
   readonly traceparent?: string;
   /** Cancels the call when aborted. */
@@ -156,7 +171,7 @@ function withoutSecrets(text: string): string {
 }
 
 function connectionOf(worker: Worker, refusal: () => string | undefined): EngineConnection {
-  return {
+  const connection: EngineConnection = {
     async call(function_id: string, payload: Json, options: CallOptions = {}) {
       try {
         return await worker.trigger<Json, Json | undefined>({ function_id, payload, ...options });
@@ -170,8 +185,31 @@ function connectionOf(worker: Worker, refusal: () => string | undefined): Engine
         throw new CommandError(`The engine closed the connection: ${why}`);
       }
     },
+    async subscribe(topic, hear) {
+      await connection.call("engine::pubsub::list", {}); // Fails where no worker has topics.
+      const lost = lossOf(worker, refusal);
+      const function_id = `engine-cli::${crypto.randomUUID()}`;
+      worker.registerFunction(function_id, hear, { metadata: { internal: true } });
+      const trigger = { trigger_type: "subscribe", function_id, config: { topic } };
+      await connection.call("engine::register_trigger", trigger);
+      return { lost };
+    },
     [Symbol.asyncDispose]: () => worker.shutdown(),
   };
+  return connection;
+}
+
+/** Rejects when the connection is lost. */
+function lossOf(worker: Worker, refusal: () => string | undefined): Promise<never> {
+  const lost = new Promise<never>((_, reject) => {
+    worker.onConnectionState((state) => {
+      if (state === "connected") return;
+      const why = refusal() ?? "to check the engine: engine doctor";
+      reject(new CommandError(`The connection to the engine was lost; ${why}`));
+    });
+  });
+  lost.catch(() => {}); // Also when nothing waits for it any more.
+  return lost;
 }
 
 /** Several messages in one frame, one per line. */

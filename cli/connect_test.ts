@@ -6,6 +6,9 @@
 import assert from "node:assert/strict";
 import { openControlKey, readControlKey } from "../engine/auth/control_key.ts";
 import type { Dial, Json, TransportEvents } from "../mod.ts";
+import { localDial } from "../engine/transport/local_connection.ts";
+import { LocalEngine } from "../tests/fakes/local_engine.ts";
+import { pubsub } from "../workers/pubsub/mod.ts";
 import { recordingLog } from "../tests/fakes/fake_http.ts";
 import { connectToEngine, shortDial } from "./connect.ts";
 import {
@@ -38,6 +41,12 @@ const echoing: Dial = (_url, events: TransportEvents) => {
   };
 };
 
+/** A dial to an engine in this process. */
+function dialTo({ router }: LocalEngine): Dial {
+  const peer = { address: "127.0.0.1", launch_id: null, builtin: null };
+  return localDial({ open: (line) => router.open(line, peer) }, "cli");
+}
+
 async function messageOf(promise: Promise<unknown>): Promise<string> {
   const thrown = await promise.then(() => assert.fail("it connected"), (reason) => reason);
   assert.ok(thrown instanceof CommandError, String(thrown));
@@ -48,6 +57,31 @@ Deno.test("a connection to an engine carries calls", async () => {
   await using engine = await connectToEngine({ url: "ws://127.0.0.1:1", dial: echoing });
 
   assert.deepEqual(await engine.call("a::b", { c: 1 }, { timeout_ms: 1_000 }), { c: 1 });
+});
+
+Deno.test("a connection carries the messages of a topic, until it is lost", async () => {
+  await using local = new LocalEngine();
+  await using none = await connectToEngine({ url: "ws://127.0.0.1:1", dial: dialTo(local) });
+  await assert.rejects(none.subscribe("a.*", () => {}), { code: "function_not_found" });
+  await local.start(pubsub);
+  const publisher = await local.connect("publisher");
+  const heard: Json[] = [];
+  const first = Promise.withResolvers<void>();
+  const engine = await connectToEngine({ url: "ws://127.0.0.1:1", dial: dialTo(local) });
+
+  const { lost } = await engine.subscribe("a.*", (data) => {
+    heard.push(data);
+    first.resolve();
+  });
+  await publisher.trigger({ function_id: "publish", payload: { topic: "a.b", data: { n: 1 } } });
+  await first.promise;
+
+  assert.deepEqual(heard, [{ n: 1 }]);
+  await assert.rejects(engine.subscribe("a.>.b", () => {}), {
+    code: "trigger_registration_failed",
+  });
+  await engine[Symbol.asyncDispose]();
+  await assert.rejects(lost, { name: "CommandError", message: /connection .* was lost/ });
 });
 
 Deno.test("a call reports whether its worker ended or the connection was lost", async () => {

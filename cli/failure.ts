@@ -130,6 +130,7 @@ function adviceOn(code: string, details: JsonObject | undefined): string[] {
     case "address_in_use":
     case "address_not_available":
     case "store_unavailable":
+    case "too_few_descriptors":
       // The message is complete.
       return [];
     default:

@@ -27,6 +27,7 @@ function engineOf(directory: string) {
   const calls: string[] = [];
   let isOpen = true;
   const connection: EngineConnection = {
+    subscribe: () => Promise.reject(new Error("nothing is published here")),
     call: (function_id) => {
       calls.push(function_id);
       return Promise.resolve({ data_directory: `${directory}/.engine` } as Json);

@@ -103,7 +103,12 @@ function define(target: JsonObject, key: string, value: Json): void {
   });
 }
 
-function parseValue(text: string): Json {
+/**
+ * A value as it is typed: JSON if it parses as JSON, else text.
+ *
+ * @throws {UsageError} For a number that JavaScript cannot hold exactly.
+ */
+export function parseValue(text: string): Json {
   try {
     return parseExactly(text);
   } catch (thrown) {

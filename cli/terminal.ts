@@ -29,6 +29,8 @@ export interface Terminal {
   env(name: string): string | undefined;
   /** Reads a text file; the path is relative to `directory`. */
   readFile(path: string): Promise<string>;
+  /** Writes a text file, also over one that is there; the path is relative to `directory`. */
+  writeFile(path: string, text: string): Promise<void>;
   /** Reads all of standard input. */
   readInput(): Promise<string>;
   /**
@@ -73,6 +75,7 @@ export function systemTerminal(): Terminal {
     directory,
     env,
     readFile: (path) => Deno.readTextFile(path),
+    writeFile: (path, text) => Deno.writeTextFile(path, text),
     readInput: () => new Response(Deno.stdin.readable).text(),
     locate: async (address) => {
       const { findEngine } = await import("./find_engine.ts");

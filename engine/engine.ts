@@ -24,8 +24,10 @@ import { descriptorLimit, descriptorsOpen, socketBounds } from "./platform/descr
 import { FaultReports, isConnectionFault } from "./platform/faults.ts";
 import { EventFeed } from "./platform/event_feed.ts";
 import { Listeners, shareSockets } from "./listeners.ts";
+import { LogOutput } from "./platform/log_output.ts";
 import { createLog, logEvent } from "./platform/log_writer.ts";
 import { FreedMemory } from "./platform/freed_memory.ts";
+import { LocalKeeping } from "./platform/keeping.ts";
 import { createMemoryBudget } from "./platform/memory_budget.ts";
 import { createSchemas } from "./platform/schema_check.ts";
 import { systemClock, tickClock } from "./platform/system_clock.ts";
@@ -42,9 +44,11 @@ import { openKvStore } from "./store/kv_store.ts";
 import { makePrivate } from "./store/private_files.ts";
 import type { DirectoryWorkers } from "./supervisor/mod.ts";
 import { CallRecorder } from "./telemetry/call_recorder.ts";
+import { HttpFunctions } from "./served/http_functions.ts";
 import { localDial } from "./transport/local_connection.ts";
 import { Pages } from "./transport/pages.ts";
 import { TickBudget } from "./transport/tick_budget.ts";
+import { RawWebSockets } from "./transport/web_sockets.ts";
 import { VERSION } from "./version.ts";
 import {
   addressOf,
@@ -118,6 +122,9 @@ class AssembledEngine implements Engine {
   readonly #options: StartOptions;
   readonly #startedAtMs = systemClock.wall();
   readonly #log: Log;
+  readonly #output = new LogOutput((lines) => {
+    this.#log.warn("lines of the log were dropped, since standard error was not read", { lines });
+  });
   readonly #events: EventFeed<EngineEvent>;
   readonly #logged: EventFeed<EngineLogLine>;
   readonly #printed: EventFeed<PrintedLine>;
@@ -126,6 +133,7 @@ class AssembledEngine implements Engine {
   readonly #recorder: CallRecorder;
   readonly #router: Router;
   readonly #channels: ChannelTable;
+  readonly #httpFunctions: HttpFunctions;
   readonly #pages: Pages;
   readonly #tokens: Tokens;
   readonly #config: Config;
@@ -161,6 +169,7 @@ class AssembledEngine implements Engine {
     this.#log = createLog({
       level: () => this.#level,
       format: logFormat(config),
+      write: (line) => this.#output.write(line),
       observe: (line) => this.#logged.publish(line),
     });
     this.#faults = new FaultReports(this.#log, systemClock);
@@ -172,6 +181,15 @@ class AssembledEngine implements Engine {
       clock: tickClock,
       random: (bytes) => crypto.getRandomValues(bytes),
     });
+    this.#httpFunctions = this.#stack.use(
+      new HttpFunctions({
+        clock: systemClock,
+        memory: this.#memory,
+        settings: config.engine.http_functions,
+        maxMessageBytes: config.engine.max_message_bytes,
+        env: (name) => Deno.env.get(name),
+      }),
+    );
     this.#router = new Router({
       clock: tickClock,
       schemas: createSchemas(),
@@ -181,6 +199,7 @@ class AssembledEngine implements Engine {
       observer: this.#recorder,
       telemetry: (frame) => this.#telemetry.publish(frame),
       memory: this.#memory,
+      served: this.#httpFunctions,
       absences: new EngineAbsences({
         known: builtinWorkers,
         builtin: (name) => this.#builtins?.status(name),
@@ -230,8 +249,14 @@ class AssembledEngine implements Engine {
       this.#watch = this.#stack.use(this.#watchFile());
     } catch (thrown) {
       await this.#stack.disposeAsync();
+      await this.#endLog();
       throw thrown;
     }
+  }
+
+  async #endLog(): Promise<void> {
+    await this.#output.flush(systemClock);
+    this.#output[Symbol.dispose]();
   }
 
   get endpoints(): readonly Endpoint[] {
@@ -279,6 +304,7 @@ class AssembledEngine implements Engine {
     } catch (thrown) {
       this.#log.error("the engine could not stop in order", { reason: thrownText(thrown) });
     } finally {
+      await this.#endLog();
       this.#finished.resolve();
     }
   }
@@ -345,7 +371,14 @@ class AssembledEngine implements Engine {
         store,
         memory: this.#memory,
         channels: this.#channels,
+        webSockets: new RawWebSockets({
+          ticks: this.#ticks,
+          memory: this.#memory,
+          onCut: (address, reason) => this.#log.debug("a WebSocket was cut", { address, reason }),
+        }),
         directory,
+        firings: this.#router.firings,
+        keeping: new LocalKeeping({ clock: systemClock, log: this.#log }),
         get supervision() {
           return project();
         },
@@ -390,6 +423,7 @@ class AssembledEngine implements Engine {
 
   #applySettings(changed: Config): void {
     this.#router.applySettings(changed.engine);
+    this.#httpFunctions.applySettings(changed.engine.http_functions);
     this.#level = this.#options.logLevel ?? changed.log.level;
     for (const key of FIXED_SETTINGS) {
       if (isSame(changed.engine[key], this.#config.engine[key])) continue;

@@ -54,10 +54,16 @@ export type { VmStatus } from "./vm/setup/status.ts";
  * progress.
  *
  * @throws {EngineError} `config_invalid` with `details.problems`, `store_unavailable`,
- * `address_in_use`, `address_not_available`.
+ * `address_in_use`, `address_not_available`, `too_few_descriptors`.
  */
 export async function startEngine(options: StartOptions = {}): Promise<Engine> {
-  return await (await import("./engine.ts")).startEngine(options);
+  const { explainExhausted, requireDescriptors } = await import("./platform/descriptors.ts");
+  requireDescriptors();
+  try {
+    return await (await import("./engine.ts")).startEngine(options);
+  } catch (thrown) {
+    throw explainExhausted(thrown);
+  }
 }
 
 /**

@@ -17,7 +17,7 @@ interface Layer {
 
 /** Folders that touch the world behind an interface of `engine/ports`. */
 const ADAPTERS =
-  /^engine\/(channels|config|install|platform|process|store|supervisor|telemetry|transport|vm|watch)\//;
+  /^engine\/(channels|config|install|platform|process|served|store|supervisor|telemetry|transport|vm|watch)\//;
 
 /** The first that matches a path is its layer. */
 const LAYERS: readonly Layer[] = [
@@ -48,11 +48,15 @@ const LAYERS: readonly Layer[] = [
     layers: ["contract", "ports", "core", "adapters", "embedded"],
     packages: {
       yaml: /engine\/config\/yaml\.ts$/,
+      "ipaddr.js": /engine\/served\/addresses\.ts$/,
       ajv: /engine\/platform\/schema_check\.ts$/,
       re2js: /engine\/platform\/schema_check\.ts$/,
       "node:buffer":
         /engine\/transport\/(local_connection|serve_listener|frames|write_queue|socket)\.ts$/,
       "node:crypto": /./,
+      "node:dns": /engine\/served\/http_functions\.ts$/,
+      "node:http": /engine\/served\/(http_client|answer)\.ts$/,
+      "node:https": /engine\/served\/http_client\.ts$/,
       "node:fs": /engine\/(install\/worker_files|store\/kv_store)\.ts$/,
       "node:stream": /engine\/transport\/socket\.ts$/,
       "node:timers": /engine\/transport\/(tick_budget|socket)\.ts$/,
@@ -80,13 +84,14 @@ const LAYERS: readonly Layer[] = [
     files: /^workers\//,
     layers: ["contract", "ports", "sdk", "workers", "built page"],
     packages: {
+      croner: /^workers\/cron\/expression\.ts$/,
       valibot: /^workers\/kit\/schema\.ts$/,
       "@valibot/to-json-schema": /^workers\/kit\/schema\.ts$/,
       hono: /^workers\/(http|console)\/server\.ts$/,
       ws: /^workers\/console\/web_socket\.ts$/,
       "node:stream": /^workers\/console\/web_socket\.ts$/,
       "node:buffer": /^workers\/kit\/http\/response\.ts$/,
-      "node:crypto": /^workers\/http\/guard\.ts$/,
+      "node:crypto": /^workers\/(http\/guard|cron\/records)\.ts$/,
     },
   },
   {

@@ -26,7 +26,7 @@ import {
   unreachable,
 } from "./doctor_checks.ts";
 import { checkListeners } from "./doctor_listeners.ts";
-import { checkSuspects, readSuspects } from "./worker/suspects.ts";
+import { checkSuspects, readSuspects } from "./worker/diagnosis.ts";
 
 const EXAMPLES = `
 Exit codes: 0 nothing fails, 1 a check fails.

@@ -60,7 +60,7 @@ export function checkDescriptors({ descriptors }: Partial<EngineInfo>): DoctorCh
 
 /** The round trip to the engine, and how far its clock is off. */
 export async function checkConnection(
-  engine: EngineConnection,
+  engine: Pick<EngineConnection, "call">,
   terminal: Pick<Terminal, "now" | "wall">,
 ): Promise<DoctorCheck[]> {
   const trips: number[] = [];

@@ -19,7 +19,7 @@ import {
 function line(ms: number, skew: number) {
   let now = 0;
   const wall = () => 1_700_000_000_000 + now;
-  const engine: EngineConnection = {
+  const engine: Pick<EngineConnection, "call"> & AsyncDisposable = {
     call: () => {
       now += ms / 2;
       const timestamp = wall() + skew;

@@ -15,7 +15,7 @@ const IDS_MAX = 32;
 /** A check of each listener; none for an engine that does not tell of them. */
 export async function checkListeners(
   { listeners = [] }: Partial<EngineInfo>,
-  engine: EngineConnection,
+  engine: Pick<EngineConnection, "call">,
 ): Promise<DoctorCheck[]> {
   const wanted = [...new Set(listeners.flatMap(({ functions }) => functions))];
   const missing = await missingOf(wanted, engine);
@@ -25,7 +25,7 @@ export async function checkListeners(
 /** Which of some functions no worker offers. */
 async function missingOf(
   ids: readonly string[],
-  engine: EngineConnection,
+  engine: Pick<EngineConnection, "call">,
 ): Promise<ReadonlySet<string>> {
   const missing = new Set<string>();
   for (let at = 0; at < ids.length; at += IDS_MAX) {

@@ -29,6 +29,19 @@ export interface FunctionDetail {
   /** JSON Schema of the result. */
   readonly response_schema?: Json | undefined;
   readonly registered_triggers?: readonly FunctionTrigger[] | undefined;
+  /** Origin of the URL that is its implementation. */
+  readonly served_by?: string | undefined;
+  /** How that is requested; only the engine's own user sees it. */
+  readonly invocation?: FunctionRequest | undefined;
+}
+
+/** How a function whose implementation is a URL is requested; values of headers are hidden. */
+export interface FunctionRequest {
+  readonly url: string;
+  readonly method: string;
+  readonly timeout_ms?: number | undefined;
+  readonly headers?: JsonObject | undefined;
+  readonly auth?: JsonObject | undefined;
 }
 
 /** A trigger that invokes the function. */
@@ -46,6 +59,7 @@ interface FunctionSummary {
   readonly function_id: string;
   readonly worker_name: string;
   readonly description?: string;
+  readonly served_by?: string;
 }
 
 /** Adds `engine functions`. */
@@ -70,7 +84,7 @@ export function addFunctions(program: Command, terminal: Terminal): void {
       const rows = functions.map((item) => [
         item.function_id,
         item.worker_name,
-        item.description ?? "",
+        [item.served_by && `(${item.served_by})`, item.description].filter(Boolean).join(" "),
       ]);
       for (const line of renderTable(["FUNCTION", "WORKER", "DESCRIPTION"], rows)) {
         terminal.out(line);
@@ -88,6 +102,7 @@ export function describeFunction(detail: FunctionDetail): string[] {
   const lines = [detail.function_id];
   if (detail.description) lines.push(`  ${detail.description}`);
   lines.push("", `Worker: ${detail.worker_name ?? "unknown"}`);
+  if (detail.served_by !== undefined) lines.push(...describeRequest(detail));
   lines.push("", "Payload:", ...describeSchema(detail.request_schema, true));
   lines.push("", "Result:", ...describeSchema(detail.response_schema, false));
   const triggers = detail.registered_triggers ?? [];
@@ -101,6 +116,19 @@ export function describeFunction(detail: FunctionDetail): string[] {
   const example = exampleFields(detail.request_schema);
   lines.push("", "Example:", `  ${["engine trigger", detail.function_id, ...example].join(" ")}`);
   return lines.map(printable);
+}
+
+/** Says which URL executes a function. */
+function describeRequest({ served_by, invocation }: FunctionDetail): string[] {
+  if (!invocation) return [`Served by: ${served_by}`];
+  const { url, method, timeout_ms, headers = {}, auth } = invocation;
+  const names = Object.keys(headers);
+  return [
+    `Served by: ${method} ${url}`,
+    ...timeout_ms === undefined ? [] : [`  within ${timeout_ms} ms`],
+    ...names.length > 0 ? [`  headers ${names.join(", ")}`] : [],
+    ...auth ? [`  auth ${compactJson(auth)}`] : [],
+  ];
 }
 
 /** Describes a payload, with what is required, or a result. */

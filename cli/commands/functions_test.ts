@@ -3,7 +3,14 @@ import type { Json, JsonObject } from "../../mod.ts";
 import { FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
 import { describeFunction } from "./functions.ts";
 
-function setup(functions: { function_id: string; worker_name: string; description?: string }[]) {
+function setup(
+  functions: {
+    function_id: string;
+    worker_name: string;
+    description?: string;
+    served_by?: string;
+  }[],
+) {
   return new FakeTerminal({ functions: { "engine::functions::list": () => ({ functions }) } });
 }
 
@@ -154,4 +161,36 @@ Deno.test("the description of a function cannot control the terminal", () => {
   const lines = describeFunction({ function_id: "a::b", description: "\u001b[2Jgone\u0007" });
 
   assert.equal(lines[1], "  gone");
+});
+
+Deno.test("a function that is served by a URL is marked in the list", async () => {
+  const served = { function_id: "web::quote", worker_name: "quotes", description: "A quote" };
+  const terminal = setup([{ ...served, served_by: "https://api.example.com" }]);
+
+  await terminal.run("functions");
+
+  assert.equal(
+    terminal.outLines[1],
+    "web::quote  quotes  (https://api.example.com) A quote",
+  );
+});
+
+Deno.test("a function's help says which URL executes it, as far as one may know", () => {
+  const detail = { function_id: "web::quote", served_by: "https://api.example.com" };
+  const invocation = {
+    url: "https://api.example.com/quote?…",
+    method: "POST",
+    timeout_ms: 800,
+    headers: { "X-Tenant": "…" },
+    auth: { type: "bearer", token_key: "QUOTES_TOKEN" },
+  };
+
+  assert.ok(describeFunction(detail).includes("Served by: https://api.example.com"));
+  const lines = describeFunction({ ...detail, invocation });
+  const at = lines.indexOf("Served by: POST https://api.example.com/quote?…");
+  assert.deepEqual(lines.slice(at + 1, at + 4), [
+    "  within 800 ms",
+    "  headers X-Tenant",
+    '  auth {"type":"bearer","token_key":"QUOTES_TOKEN"}',
+  ]);
 });

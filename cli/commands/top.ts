@@ -13,7 +13,7 @@ import { CommandError } from "../failure.ts";
 import { compactJson, count, renderBytes, renderTable } from "../render.ts";
 import { type Keyboard, keyboardAt, LiveLines, type Screen } from "../screen.ts";
 import { interruptible, type Terminal } from "../terminal.ts";
-import { readSuspects } from "./worker/suspects.ts";
+import { readSuspects } from "./worker/diagnosis.ts";
 
 const EXAMPLES = `
 Keys: c calls, e errors, p p99, r running, m memory, n name, q quit.

@@ -6,9 +6,9 @@
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
-import type { Json } from "../../mod.ts";
+import { type Json, TriggerAction } from "../../mod.ts";
 import { readNumber, TOKEN_HELP, URL_HELP } from "../arguments.ts";
-import type { EngineAddress } from "../connect.ts";
+import type { CallOptions, EngineAddress } from "../connect.ts";
 import { CommandError, ConnectionLost, describeFailure, ExitWith, UsageError } from "../failure.ts";
 import { readPayload } from "../payload.ts";
 import { compactJson, renderJson } from "../render.ts";
@@ -17,6 +17,9 @@ import { describeFunction, type FunctionDetail } from "./functions.ts";
 
 /** Longest `--timeout-ms`: a week. */
 const TIMEOUT_MS_MAX = 604_800_000;
+
+/** Longest `--delay-ms`: a year. */
+const DELAY_MS_MAX = 31_536_000_000;
 
 /** Longest call on a connection without pings, which would miss a machine that vanished. */
 const SHORT_CALL_MS_MAX = 60_000;
@@ -31,6 +34,7 @@ Examples:
   engine trigger orders::create customer.name=Ann 'items=["tea","milk"]'
   engine trigger orders::import --payload=@orders.json --timeout-ms 120000
   echo '{"a":2}' | engine trigger math::add --payload=-
+  engine trigger mail::send to=a@b.c --enqueue default --delay-ms 60000
   engine trigger math::add --help        what the function takes and returns
 
 A field is key=value: the value is JSON if it parses as such, else text; dots in the key nest.
@@ -41,6 +45,8 @@ interface TriggerFlags extends EngineAddress {
   readonly functionId?: string | undefined;
   readonly payload?: string | undefined;
   readonly timeoutMs?: string | undefined;
+  readonly enqueue?: string | undefined;
+  readonly delayMs?: string | undefined;
   readonly json?: boolean | undefined;
   readonly raw?: boolean | undefined;
   readonly verbose?: boolean | undefined;
@@ -54,6 +60,8 @@ export function addTrigger(program: Command, terminal: Terminal): void {
     .option("--function-id <id>", "id of the function, such as math::add")
     .option("--payload <json>", "the whole payload: JSON, @file, or - for standard input")
     .option("--timeout-ms <ms>", "how long to wait for the result (default: 30000)")
+    .option("--enqueue <queue>", "put the call into a queue, and print the receipt")
+    .option("--delay-ms <ms>", "with --enqueue: not before then")
     .option("--json", "print the result on one line, for programs")
     .option("--raw", "like --json, but a text without its quotes")
     .option("--verbose", "print on standard error how to look the call up")
@@ -101,7 +109,8 @@ async function runTrigger(
   const trace_id = hexDigits(16);
   // A call by hand is always recorded, whatever share of calls is sampled.
   const traceparent = `00-${trace_id}-${hexDigits(8)}-01`;
-  const result = await engine.call(function_id, payload, { timeout_ms, traceparent })
+  const action = readEnqueue(flags);
+  const result = await engine.call(function_id, payload, { timeout_ms, traceparent, action })
     .catch((thrown) => {
       throw withWhy(
         thrown,
@@ -111,6 +120,18 @@ async function runTrigger(
     });
   terminal.out(textOf(result ?? null, flags));
   if (flags.verbose) terminal.err(`why: engine why ${trace_id}`);
+}
+
+/** The action of `--enqueue`, if it is given. */
+function readEnqueue({ enqueue, delayMs }: TriggerFlags): CallOptions["action"] {
+  if (enqueue === undefined) {
+    if (delayMs === undefined) return undefined;
+    throw new UsageError("--delay-ms belongs to a job: add --enqueue QUEUE");
+  }
+  const delay_ms = delayMs === undefined
+    ? undefined
+    : readNumber("--delay-ms", delayMs, 0, DELAY_MS_MAX);
+  return TriggerAction.Enqueue({ queue: enqueue, ...delay_ms !== undefined && { delay_ms } });
 }
 
 /** Appends how to look the call up, if the engine has seen it. */

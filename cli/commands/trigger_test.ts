@@ -281,3 +281,22 @@ Deno.test("a call that may take long gets a connection with pings, others a shor
 
   assert.deepEqual(terminal.addresses.map(({ isShort }) => isShort), [true, false]);
 });
+
+Deno.test("--enqueue makes the call a job, with its delay", async () => {
+  const terminal = new FakeTerminal({
+    functions: { "mail::send": () => ({ messageReceiptId: "r" }) },
+  });
+
+  assert.equal(
+    await terminal.run("trigger", "mail::send", "to=a", "--enqueue", "q", "--delay-ms", "5"),
+    0,
+  );
+  assert.equal(await terminal.run("trigger", "mail::send", "--delay-ms", "5"), 2);
+  assert.equal(
+    await terminal.run("trigger", "mail::send", "--enqueue", "q", "--delay-ms", "-5"),
+    2,
+  );
+
+  assert.deepEqual(terminal.calls.map(({ payload }) => payload), [{ to: "a" }]);
+  assert.match(terminal.errLines[0]!, /--delay-ms belongs to a job: add --enqueue QUEUE/);
+});

@@ -22,10 +22,8 @@ import {
   CHANNELS_MAX,
   CHANNELS_PER_OWNER_MAX,
   type ChannelStats,
-  type LocalChannel,
-  type LocalEnd,
-  type ReaderEnd,
-  type WriterEnd,
+  type LocalChannels,
+  type LocalEnds,
 } from "../ports/channels.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
@@ -107,12 +105,8 @@ export class ChannelTable implements Channels {
     };
   }
 
-  offerReader(end: LocalEnd & WriterEnd): LocalChannel {
-    return this.#offers.offer("read", end);
-  }
-
-  offerWriter(end: LocalEnd & ReaderEnd): LocalChannel {
-    return this.#offers.offer("write", end);
+  offer(ends: LocalEnds): LocalChannels {
+    return this.#offers.offer(ends);
   }
 
   /** Answers an upgrade to a path below {@linkcode CHANNEL_PATH}. */

@@ -1,45 +1,52 @@
 /**
- * Channels of which one end is in this process, such as the bodies of an HTTP request.
+ * Channels of which one end is in this process: the two bodies of an HTTP request.
  *
- * Two are made for every request and few are ever claimed, so an offer is a place in an array and a
- * random key; the {@linkcode Channel} is created when the other end connects.
+ * They are offered with every request and few are ever claimed, so an offer is a place in an array
+ * and random keys; the ends and the {@linkcode Channel} are created when a worker connects.
  *
  * @module
  */
 import * as nodeCrypto from "node:crypto";
 import type { ChannelDirection, ChannelRef } from "../../sdk/typescript/wire/channels.ts";
-import type { LocalChannel, LocalEnd, ReaderEnd, WriterEnd } from "../ports/channels.ts";
+import type { LocalChannels, LocalEnds } from "../ports/channels.ts";
 import { Channel, type ChannelOptions } from "./channel.ts";
 
 /** The start of the ids of all offers; no UUID starts so. */
 export const OFFER_PREFIX = "local-";
 
-/** An end in this process. */
-type AnyEnd = LocalEnd & (WriterEnd | ReaderEnd);
-
 const KEY_BYTES = 16;
 /** Random bytes that are made at once. */
 const POOL_BYTES = KEY_BYTES * 256;
-const ID = /^local-(\d{1,9})-(\d{1,15})$/;
+const POOL_CHARS = POOL_BYTES * 2;
+const KEY_CHARS = KEY_BYTES * 2;
+const ID = /^local-(\d{1,9})-\d{1,15}-[rw]$/;
 const encoder = new TextEncoder();
 
-/** One channel, claimed or not. */
-class Offer implements LocalChannel {
-  readonly ref: ChannelRef;
+/** Two channels, claimed or not. */
+class Offer implements LocalChannels {
+  readonly reader: ChannelRef;
+  readonly writer: ChannelRef;
   readonly place: number;
-  readonly end: AnyEnd;
-  channel: Channel | undefined;
+  readonly ends: LocalEnds;
+  isWithdrawn = false;
+  /** Of the channels that were claimed. */
+  read: Channel | undefined;
+  write: Channel | undefined;
+  /** Claimed channels that have not ended. */
+  open = 0;
   readonly #offers: Offers;
 
-  constructor(offers: Offers, place: number, ref: ChannelRef, end: AnyEnd) {
+  constructor(offers: Offers, place: number, id: string, keys: [string, string], ends: LocalEnds) {
     this.#offers = offers;
     this.place = place;
-    this.ref = ref;
-    this.end = end;
+    this.reader = { channel_id: `${id}-r`, access_key: keys[0], direction: "read" };
+    this.writer = { channel_id: `${id}-w`, access_key: keys[1], direction: "write" };
+    this.ends = ends;
   }
 
   withdraw(): void {
-    if (!this.channel) this.#offers.remove(this);
+    this.isWithdrawn = true;
+    if (this.open === 0) this.#offers.remove(this);
   }
 }
 
@@ -49,7 +56,9 @@ export class Offers {
   readonly #places: (Offer | undefined)[] = [];
   readonly #free: number[] = [];
   readonly #pool = new Uint8Array(POOL_BYTES);
-  #poolAt = POOL_BYTES;
+  /** The pool in hexadecimal digits, of which the first {@linkcode #used} are used. */
+  #digits = "";
+  #used = POOL_CHARS;
   #made = 0;
 
   constructor(options: Omit<ChannelOptions, "ended" | "bufferFrames">) {
@@ -61,20 +70,11 @@ export class Offers {
     return this.#places.length - this.#free.length;
   }
 
-  /** How many there ever were. */
-  get made(): number {
-    return this.#made;
-  }
-
-  /** Offers the end that is not in this process; `direction` is that end's. */
-  offer(direction: ChannelDirection, end: AnyEnd): LocalChannel {
+  /** Offers the ends that are not in this process. */
+  offer(ends: LocalEnds): LocalChannels {
     const place = this.#free.pop() ?? this.#places.length;
-    const ref: ChannelRef = {
-      channel_id: `${OFFER_PREFIX}${place}-${++this.#made}`,
-      access_key: this.#key(),
-      direction,
-    };
-    const offer = new Offer(this, place, ref, end);
+    const id = `${OFFER_PREFIX}${place}-${++this.#made}`;
+    const offer = new Offer(this, place, id, [this.#key(), this.#key()], ends);
     this.#places[place] = offer;
     return offer;
   }
@@ -82,15 +82,15 @@ export class Offers {
   /** The channel of an id whose key fits; it exists from the first claim on. */
   claim(channel_id: string, direction: ChannelDirection, key: string): Channel | undefined {
     const offer = this.#places[Number(ID.exec(channel_id)?.[1] ?? -1)];
-    if (!offer || offer.ref.channel_id !== channel_id || offer.ref.direction !== direction) {
-      return undefined;
-    }
-    const [wanted, given] = [encoder.encode(offer.ref.access_key), encoder.encode(key)];
+    const ref = direction === "read" ? offer?.reader : offer?.writer;
+    if (!offer || ref!.channel_id !== channel_id) return undefined;
+    const [wanted, given] = [encoder.encode(ref!.access_key), encoder.encode(key)];
     const isEqual = wanted.length === given.length && nodeCrypto.timingSafeEqual(wanted, given);
-    return isEqual ? offer.channel ??= this.#open(offer) : undefined;
+    if (!isEqual) return undefined;
+    return offer[direction] ?? (offer.isWithdrawn ? undefined : this.#open(offer, direction));
   }
 
-  /** Removes a channel. */
+  /** Removes an offer. */
   remove(offer: Offer): void {
     if (this.#places[offer.place] !== offer) return;
     this.#places[offer.place] = undefined;
@@ -99,30 +99,41 @@ export class Offers {
 
   /** Ends all channels that are claimed. */
   close(code: number, reason: string): void {
-    for (const offer of [...this.#places]) offer?.channel?.abort(code, reason);
+    for (const offer of [...this.#places]) {
+      offer?.read?.abort(code, reason);
+      offer?.write?.abort(code, reason);
+    }
   }
 
-  #open(offer: Offer): Channel {
-    const { end } = offer;
+  #open(offer: Offer, direction: ChannelDirection): Channel {
     const channel = new Channel({
       ...this.#options,
       bufferFrames: 1,
-      ended: () => this.remove(offer),
+      ended: () => {
+        if (--offer.open === 0 && offer.isWithdrawn) this.remove(offer);
+      },
     });
-    const events = offer.ref.direction === "read"
-      ? channel.claimWriter(end as WriterEnd)!
-      : channel.claimReader(end as ReaderEnd)!;
-    // Not before the other end has the channel.
-    queueMicrotask(() => end.connected(events));
+    offer.open++;
+    offer[direction] = channel;
+    if (direction === "read") {
+      const end = offer.ends.writerEnd();
+      const events = channel.claimWriter(end)!;
+      // Not before the other end has the channel.
+      queueMicrotask(() => end.connected(events));
+    } else {
+      const end = offer.ends.readerEnd();
+      const events = channel.claimReader(end)!;
+      queueMicrotask(() => end.connected(events));
+    }
     return channel;
   }
 
   #key(): string {
-    if (this.#poolAt === POOL_BYTES) {
+    if (this.#used === POOL_CHARS) {
       crypto.getRandomValues(this.#pool);
-      this.#poolAt = 0;
+      this.#digits = this.#pool.toHex();
+      this.#used = 0;
     }
-    const bytes = this.#pool.subarray(this.#poolAt, this.#poolAt += KEY_BYTES);
-    return bytes.toHex();
+    return this.#digits.slice(this.#used, this.#used += KEY_CHARS);
   }
 }

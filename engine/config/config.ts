@@ -27,6 +27,7 @@ import { MESSAGE_BYTES_MAX } from "../ports/connection.ts";
 import { REPLICAS_MAX } from "../ports/supervision.ts";
 import { type CertificateFiles, readCertificate } from "../transport/certificate.ts";
 import { checkSize } from "./file.ts";
+import { httpFunctionsOf } from "./http_functions.ts";
 import { listenersOf } from "./listeners.ts";
 import { closest, Fields, issueTexts, isWorkerName, NAME_RULE, received } from "./fields.ts";
 import { configValues } from "./values.ts";
@@ -64,12 +65,15 @@ const ENGINE_KEYS = [
   "heartbeat_ms",
   "silence_ms",
   "listeners",
+  "http_functions",
 ] as const;
 const TLS_KEYS = ["cert", "key"] as const;
 /** Keys of workers that are directories, beside name and path. */
 const DIRECTORY_KEYS = ["isolation", "accel", "replicas", "env"] as const;
 const WORKER_KEYS = ["name", "path", ...DIRECTORY_KEYS, "config"] as const;
 const MIB = 1024 * 1024;
+/** Largest message that every SDK receives when it was forwarded, with a longer id. */
+const FORWARDED_BYTES_MAX = 255 * MIB;
 /** Upper bound of `memory_mb`: 1 TiB. */
 const MEMORY_MB_MAX = 1024 * 1024;
 /** Shortest time between pings. */
@@ -211,8 +215,7 @@ interface Surroundings {
 }
 
 function engineOf(fields: Fields, directory: string): EngineSettings {
-  const max_message_bytes = fields.integer("max_message_bytes", 1_024, 1024 ** 3) ??
-    MESSAGE_BYTES_MAX;
+  const max_message_bytes = messageBytesOf(fields);
   const bytes = fields.integer("max_inflight_bytes_per_worker", 1_024, SETTING_MAX);
   if (bytes !== undefined && bytes < max_message_bytes) {
     const expected = `at least max_message_bytes (${max_message_bytes})`;
@@ -239,11 +242,22 @@ function engineOf(fields: Fields, directory: string): EngineSettings {
     ...memoryOf(fields, max_message_bytes),
     ...heartbeatOf(fields),
     listeners: listenersOf(fields, (of) => tlsOf(of, directory)),
+    http_functions: httpFunctionsOf(fields),
   };
   if (!isLoopback(settings.host) && token === undefined && !settings.insecure) {
     fields.problem("host", "a loopback address, or auth_token, or insecure: true");
   }
   return settings;
+}
+
+/** A call that is forwarded gets a longer id, so there is some room below what SDKs receive. */
+function messageBytesOf(fields: Fields): number {
+  const bytes = fields.integer("max_message_bytes", 1_024, SETTING_MAX) ?? MESSAGE_BYTES_MAX;
+  if (bytes > FORWARDED_BYTES_MAX) {
+    const expected = `at most ${FORWARDED_BYTES_MAX} (255 MiB), since SDKs receive up to 256 MiB`;
+    fields.problem("max_message_bytes", expected);
+  }
+  return bytes;
 }
 
 function memoryOf(

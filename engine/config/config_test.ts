@@ -70,6 +70,7 @@ Deno.test("parseConfig() reads every key", async () => {
   memory_mb: 64
   heartbeat_ms: 500
   silence_ms: 1000
+  http_functions: { allow: [api.example.com], allow_private: true, auth_env: [QUOTES_TOKEN] }
 log: { level: debug, format: json }
 workers:
   - name: engine-http
@@ -108,6 +109,11 @@ workers:
       heartbeat_ms: 500,
       silence_ms: 1000,
       listeners: [],
+      http_functions: {
+        allow: ["api.example.com"],
+        allow_private: true,
+        auth_env: ["QUOTES_TOKEN"],
+      },
     },
     log: { level: "debug", format: "json" },
     workers: [
@@ -148,6 +154,7 @@ Deno.test("parseConfig() fills in what is left out, also for sections without a 
     heartbeat_ms: 20_000,
     silence_ms: 60_000,
     listeners: [],
+    http_functions: { allow: [], allow_private: false, auth_env: [] },
   });
   assert.deepEqual(config.log, { level: "info", format: "auto" });
   assert.deepEqual(config.workers, []);
@@ -191,7 +198,7 @@ workers:
     "engine.prot: expected one of the keys host, port, auth_token, insecure, allowed_origins, " +
     "transport, tls, max_message_bytes, invocation_timeout_ms, validate_payloads, shared_functions, " +
     "max_inflight_calls_per_worker, " +
-    "max_inflight_bytes_per_worker, memory_mb, heartbeat_ms, silence_ms, listeners, received an unknown key; did you mean port? (line 2)",
+    "max_inflight_bytes_per_worker, memory_mb, heartbeat_ms, silence_ms, listeners, http_functions, received an unknown key; did you mean port? (line 2)",
     "engine.port: expected 0 to 65535, received 70000 (line 3)",
     'workers[0].config.port: expected 1 to 65535, received "abc" (line 7)',
     'workers[1].path: expected a directory, received "./gone", which does not exist (line 9)',
@@ -325,6 +332,12 @@ const BAD: readonly (readonly [title: string, text: string, ...problems: string[
     "a token that is no text, without showing it",
     "engine:\n  auth_token: 12345\n",
     "engine.auth_token: expected a text, received something else (line 2)",
+  ],
+  [
+    "larger messages than SDKs receive",
+    "engine:\n  max_message_bytes: 267386881\n",
+    "engine.max_message_bytes: expected at most 267386880 (255 MiB), since SDKs receive up to " +
+    "256 MiB, received 267386881 (line 2)",
   ],
   [
     "fewer bytes in flight than one message may have",

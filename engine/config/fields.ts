@@ -7,7 +7,7 @@
  * @module
  */
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import { similarIds } from "../core/error_replies.ts";
+import { similarNames } from "../../sdk/typescript/wire/similar.ts";
 import type { ConfigIssue } from "../ports/config.ts";
 import { pathOf, problemText, type YamlText } from "./yaml.ts";
 
@@ -218,7 +218,7 @@ export function received(value: unknown): string {
 
 /** The option that a mistyped word, or one without its unit, probably means. */
 export function closest(word: string, options: readonly string[]): string | undefined {
-  return options.find((option) => option.startsWith(`${word}_`)) ?? similarIds(word, options)[0];
+  return options.find((option) => option.startsWith(`${word}_`)) ?? similarNames(word, options)[0];
 }
 
 /** The problems that `parse` of a built-in worker threw about the value `raw` at `path`. */

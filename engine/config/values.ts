@@ -57,6 +57,10 @@ export function configValues(
   }) as (keyof EngineSettings)[];
   for (const key of keys) {
     if (key === "tls") continue;
+    if (key === "http_functions") {
+      listing.addAll(`engine.${key}`, config.engine[key], defaults.engine[key]);
+      continue;
+    }
     listing.add(`engine.${key}`, config.engine[key], defaults.engine[key], fixed.includes(key));
   }
   for (const key of ["cert", "key"] as const) {

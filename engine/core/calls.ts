@@ -8,6 +8,7 @@
  * @module
  */
 import {
+  type Action,
   type CancelInvocation,
   DEFAULT_NAMESPACE,
   ENQUEUE_FUNCTION_ID,
@@ -21,7 +22,7 @@ import type { CallObserver, ObservedEndpoint } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import { BackPressure } from "./back_pressure.ts";
 import { type ErrorReplies, failure } from "./error_replies.ts";
-import type { FunctionEntry, Replica } from "./function_table.ts";
+import type { FunctionEntry, LoadBounds, Replica } from "./function_table.ts";
 import { CALL_PARK_MS, type ParkedCall, type ParkedCalls, type Target } from "./parked_calls.ts";
 import type { Invocation, Peer } from "./peer.ts";
 import { candidatesOf, type Placement, type PlacementSettings } from "./placement.ts";
@@ -171,7 +172,7 @@ export class Calls {
       return this.#errorReplies.refuse(caller, call, failure("overloaded", message), frame);
     }
     if (call.action?.type === "enqueue") {
-      return this.#enqueue(caller, call, call.action.queue, frame);
+      return this.#enqueue(caller, call, call.action, frame);
     }
     const remainder = envelope?.kind === "call" ? envelope : callRemainder(call, frame);
     const bytes = remainder.end - remainder.idEnd;
@@ -180,6 +181,16 @@ export class Calls {
     if ("code" in chosen) return this.#errorReplies.refuse(caller, call, chosen, frame);
     const sent = ownRemainder(chosen, call, frame) ?? remainder;
     this.#start(caller, chosen, callerIdIn(call), call.timeout_ms, sent);
+  }
+
+  /** Starts a call whose caller does not wait. */
+  startVoid(caller: Peer, replica: Replica, remainder: CallRemainder): void {
+    this.#start(caller, replica, undefined, undefined, remainder);
+  }
+
+  /** The bounds of workers as they are set now. */
+  get bounds(): LoadBounds {
+    return this.#settings;
   }
 
   /** Starts the calls that are parked for a function, the oldest first. */
@@ -320,7 +331,7 @@ export class Calls {
 
   #start(
     caller: Peer,
-    { peer: callee, entry }: Replica,
+    { callee, entry }: Replica,
     ids: CallerId | undefined,
     timeout_ms: number = this.#settings.invocation_timeout_ms,
     remainder: CallRemainder,
@@ -349,13 +360,13 @@ export class Calls {
    * Routes an enqueue to the worker that provides queues: PROTOCOL 3.10. Its result, a receipt or
    * an error such as an unknown queue, is that of the caller's call.
    */
-  #enqueue(caller: Peer, call: InvokeFunction, queue: string, frame: ParsedFrame): void {
-    const { request, remainder } = enqueueRequest(call, queue, this.#newId(), frame);
+  #enqueue(caller: Peer, call: InvokeFunction, action: EnqueueAction, frame: ParsedFrame): void {
+    const { request, remainder } = enqueueRequest(call, action, this.#newId(), frame);
     const bytes = remainder.end - remainder.idEnd;
     const chosen = this.#placement.choose(caller, request, bytes, frame.payload);
     if (!chosen) {
-      const message = `Queue '${queue}' not found`;
-      return this.#errorReplies.refuse(caller, call, failure("enqueue_error", message), frame);
+      const error = this.#errorReplies.queueNotFoundError(caller, request, action.queue);
+      return this.#errorReplies.refuse(caller, call, error, frame);
     }
     if ("code" in chosen) return this.#errorReplies.refuse(caller, call, chosen, frame);
     const error = this.#placement.checkPayload(caller, call, frame.payload);
@@ -407,7 +418,7 @@ export class Calls {
     if (!chosen) return;
     if ("code" in chosen) return this.#refuse(caller, call, invocation, chosen);
     const sent = ownRemainder(chosen, call, frame) ?? remainder;
-    this.#running.assign(invocation, chosen.peer, sent, left);
+    this.#running.assign(invocation, chosen.callee, sent, left);
     this.#send(invocation, caller, chosen.entry, sent, now);
   }
 
@@ -440,17 +451,21 @@ export class Calls {
   }
 }
 
+/** An action that puts the call into a queue. */
+type EnqueueAction = Extract<Action, { type: "enqueue" }>;
+
 /** The call of the queue provider for an enqueue; the payload keeps its bytes. */
 function enqueueRequest(
   call: InvokeFunction,
-  queue: string,
+  { type: _type, queue, ...options }: EnqueueAction,
   messageReceiptId: string,
   raw: RawFields,
 ): { request: InvokeFunction; remainder: CallRemainder } {
   const { action: _action, data: _data, metadata: _metadata, namespace, ...rest } = call;
   const request: InvokeFunction = { ...rest, function_id: ENQUEUE_FUNCTION_ID };
   const { function_id, traceparent, baggage } = call;
-  const fields = { queue, function_id, namespace, messageReceiptId, traceparent, baggage };
+  const job = { queue, function_id, namespace, messageReceiptId, traceparent, baggage };
+  const fields = { ...options, ...job };
   const data = raw.field("data");
   const last = data === undefined ? "" : `,"data":${data}`;
   const frame = `{"data":${JSON.stringify(fields).slice(0, -1)}${last}}}`;

@@ -161,6 +161,25 @@ Deno.test("a call of a function that is known to be away says why, who called an
   });
 });
 
+Deno.test("an enqueue without a worker that provides queues says what helps", () => {
+  const absence = { reason: "it is not in config.yaml", worker: "engine-queue" };
+  const absences = {
+    ...NO_ABSENCES,
+    ofFunction: (id: string) => id === "engine::queue::enqueue" ? absence : undefined,
+  };
+  const { open } = fakeRouter({}, undefined, undefined, absences);
+  const caller = open();
+
+  call(caller, "i1", { action: { type: "enqueue", queue: "mail" } });
+
+  const message = only(caller);
+  assert.deepEqual(message.type === "invocationresult" && message.error, {
+    code: "enqueue_error",
+    message: "Queue 'mail' not found",
+    details: absence,
+  });
+});
+
 Deno.test("a caller with access rules learns of no other function and no worker", () => {
   const absences = { ...NO_ABSENCES, ofFunction: () => ({ reason: "it is down", worker: "py" }) };
   const { open } = fakeRouter({}, undefined, undefined, absences);

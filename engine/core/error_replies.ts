@@ -8,14 +8,14 @@
  * @module
  */
 import { errorBody, type ErrorCode } from "../../sdk/typescript/wire/errors.ts";
-import { type Absences, NO_ABSENCES } from "../ports/absences.ts";
-import { SIMILAR_IDS_MAX } from "../ports/directory.ts";
+import { type Absence, type Absences, NO_ABSENCES } from "../ports/absences.ts";
 import {
   DEFAULT_NAMESPACE,
   type ErrorBody,
   type InvokeFunction,
   type JsonObject,
 } from "../../sdk/typescript/wire/protocol.ts";
+import { similarNames } from "../../sdk/typescript/wire/similar.ts";
 import type { CallObserver, UnopenedCall } from "../ports/call_observer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventListener } from "../ports/events.ts";
@@ -25,16 +25,12 @@ import type { Peer } from "./peer.ts";
 import { jsonText, RESULT_PREFIX } from "./wire/frame_parts.ts";
 import type { RawFields } from "./wire/parsed_frame.ts";
 
-/** Functions compared in one search for similar ids. */
-export const SIMILAR_SCAN_MAX = 2_000;
 /** Searches within {@linkcode SIMILAR_WINDOW_MS}; beyond, no similar ids are suggested. */
 const SIMILAR_SEARCHES_MAX = 20;
 /** See {@linkcode SIMILAR_SEARCHES_MAX}. */
 const SIMILAR_WINDOW_MS = 1_000;
 /** Unknown ids whose suggestions are cached. */
 const REMEMBERED_MAX = 1_000;
-/** Longer ids are neither searched for nor suggested. */
-const LENGTH_MAX = 128;
 
 /** Replies with errors of the engine and reports warnings. */
 export class ErrorReplies {
@@ -96,9 +92,8 @@ export class ErrorReplies {
 
   /** The error for a call of an unknown function; access rules hide all others, and why. */
   functionNotFoundError(caller: Peer | undefined, call: InvokeFunction): ErrorBody {
-    const { function_id, namespace = DEFAULT_NAMESPACE } = call;
     const isLimited = caller?.access?.mayCallAll === false;
-    const absence = isLimited ? undefined : this.#absences.ofFunction(function_id, namespace);
+    const absence = this.#absenceOf(caller, call);
     const similar = absence || isLimited ? [] : this.#similar(call);
     const name = caller?.ownerName;
     const details: JsonObject = {
@@ -107,8 +102,23 @@ export class ErrorReplies {
       ...name !== undefined && { caller: name },
     };
     const isEmpty = Object.keys(details).length === 0;
-    const message = `Function ${function_id} not found`;
+    const message = `Function ${call.function_id} not found`;
     return failure("function_not_found", message, isEmpty ? undefined : details);
+  }
+
+  /** The error for an enqueue while no worker provides queues; `request` is the call of it. */
+  queueNotFoundError(caller: Peer, request: InvokeFunction, queue: string): ErrorBody {
+    const absence = this.#absenceOf(caller, request) as JsonObject | undefined;
+    return failure("enqueue_error", `Queue '${queue}' not found`, absence);
+  }
+
+  /** Why a function is not there, unless access rules hide it. */
+  #absenceOf(
+    caller: Peer | undefined,
+    { function_id, namespace = DEFAULT_NAMESPACE }: InvokeFunction,
+  ): Absence | undefined {
+    if (caller?.access?.mayCallAll === false) return undefined;
+    return this.#absences.ofFunction(function_id, namespace);
   }
 
   /** Reports a warning, unless the connection has caused too many. */
@@ -132,7 +142,7 @@ export class ErrorReplies {
     const known = this.#remembered.get(key);
     if (known) return known;
     if (!this.#searches.allow(this.#clock.now())) return [];
-    const similar = similarIds(function_id, this.#candidates(namespace, function_id));
+    const similar = similarNames(function_id, this.#candidates(namespace, function_id));
     if (this.#remembered.size >= REMEMBERED_MAX) this.#remembered.clear();
     this.#remembered.set(key, similar);
     return similar;
@@ -156,45 +166,6 @@ export function failure(code: ErrorCode, message: string, details?: JsonObject):
 /** The remainder of a result with an error. */
 export function errorRemainder(function_id: string, error: ErrorBody): string {
   return `","function_id":${JSON.stringify(function_id)},"error":${JSON.stringify(error)}}`;
-}
-
-/**
- * The most similar of some ids, best first; ids that differ too much are left out. Looks at a
- * limited number of candidates; the caller limits how often it is used.
- */
-export function similarIds(wanted: string, candidates: Iterable<string>): string[] {
-  if (wanted.length > LENGTH_MAX) return [];
-  const farthest = Math.max(2, Math.floor(wanted.length / 3));
-  const found: { id: string; distance: number }[] = [];
-  let looked = 0;
-  for (const id of candidates) {
-    if (++looked > SIMILAR_SCAN_MAX) break;
-    const distance = distanceOf(wanted, id, farthest);
-    if (distance <= farthest) found.push({ id, distance });
-  }
-  found.sort((a, b) => a.distance - b.distance || (a.id < b.id ? -1 : 1));
-  return found.slice(0, SIMILAR_IDS_MAX).map(({ id }) => id);
-}
-
-/** Case-insensitive edit distance; `Infinity` when it exceeds `farthest`. */
-function distanceOf(a: string, b: string, farthest: number): number {
-  if (Math.abs(a.length - b.length) > farthest || b.length > LENGTH_MAX) return Infinity;
-  const from = a.toLowerCase();
-  const to = b.toLowerCase();
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= from.length; i++) {
-    const next = [i];
-    let least = i;
-    for (let j = 1; j <= to.length; j++) {
-      const changed = row[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1);
-      const value = Math.min(changed, row[j]! + 1, next[j - 1]! + 1);
-      next.push(value);
-      if (value < least) least = value;
-    }
-    if (least > farthest) return Infinity;
-    row = next;
-  }
-  return row[to.length]!;
 }
 
 /** A call that was never opened, for the observer; without `frame` its payload is unknown. */

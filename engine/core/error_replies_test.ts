@@ -16,7 +16,7 @@ import {
 } from "../../tests/fakes/fake_router.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
 import { CallRecorder } from "../telemetry/call_recorder.ts";
-import { SIMILAR_SCAN_MAX, similarIds, unopenedCallOf } from "./error_replies.ts";
+import { unopenedCallOf } from "./error_replies.ts";
 import { rawFields } from "./wire/parsed_frame.ts";
 import { Peer } from "./peer.ts";
 
@@ -179,27 +179,6 @@ Deno.test("the warnings of a connection are limited, until some time has passed"
   assert.equal(events.splice(0).filter(({ type }) => type === "warning").length, 1);
   clock.tick(WARNINGS_WINDOW_MS);
   assert.equal(call100(), WARNINGS_MAX);
-});
-
-Deno.test("similarIds() returns the most similar first, three at most", () => {
-  const ids = ["math::add", "math::sub", "math::addd", "math::ad", "orders::price"];
-
-  assert.deepEqual(similarIds("math::addx", ids), ["math::add", "math::addd", "math::ad"]);
-});
-
-Deno.test("similarIds() ignores case", () => {
-  assert.deepEqual(similarIds("Math::Add", ["math::add"]), ["math::add"]);
-});
-
-Deno.test("similarIds() omits ids that differ too much", () => {
-  assert.deepEqual(similarIds("math::add", ["orders::price", "m", ""]), []);
-});
-
-Deno.test("similarIds() compares a limited number of ids of limited length", () => {
-  const others = Array.from({ length: SIMILAR_SCAN_MAX }, (_, i) => `other::${i}`);
-
-  assert.deepEqual(similarIds("math::add", [...others, "math::add2"]), []);
-  assert.deepEqual(similarIds("x".repeat(5_000), ["x".repeat(5_000)]), []);
 });
 
 const info = { address: null, launch_id: null, builtin: null };

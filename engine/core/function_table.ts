@@ -30,7 +30,10 @@ const SMALL_CALL_BYTES = 64 * 1024;
 /** One live registration of a function. */
 export interface Replica {
   readonly entry: FunctionEntry;
+  /** The worker that registered it. */
   readonly peer: Peer;
+  /** Executes its calls: that worker, or its server (`served.ts`). */
+  readonly callee: Peer;
   readonly registration: RegisterFunction;
   readonly holding: Holding;
   /** How its worker names the function; `undefined`: as the entry does. */
@@ -175,11 +178,26 @@ export class FunctionTable {
     return entry && this.#byPeer.get(peer)?.get(entry)?.holding;
   }
 
+  /** What a worker registered a function with; `undefined` when it did not. */
+  registrationOf(
+    peer: Peer,
+    function_id: string,
+    namespace: string,
+  ): RegisterFunction | undefined {
+    const entry = this.find(function_id, namespace);
+    return entry && this.#byPeer.get(peer)?.get(entry)?.registration;
+  }
+
   /**
    * Adds a replica; a repeated registration replaces the worker's earlier one. What it takes is
-   * released with it, at once if it is not added.
+   * released with it, at once if it is not added. Calls go to `callee`.
    */
-  add(peer: Peer, registration: RegisterFunction, holding: Holding = NO_HOLDING): Added {
+  add(
+    peer: Peer,
+    registration: RegisterFunction,
+    holding: Holding = NO_HOLDING,
+    callee: Peer = peer,
+  ): Added {
     const { id, namespace = DEFAULT_NAMESPACE } = registration;
     const known = this.find(id, namespace);
     // A function of a built-in worker has no other replicas, so the first one decides.
@@ -194,7 +212,7 @@ export class FunctionTable {
     this.#drop(entry, peer);
     const check = isEnforced(peer, registration) ? undefined : null;
     const own = ownName(peer, namespace, id);
-    const replica: Replica = { entry, peer, registration, holding, own, check };
+    const replica: Replica = { entry, peer, callee, registration, holding, own, check };
     entry.replicas.push(replica);
     if (entry.ready !== entry.replicas || !isPreferred(replica)) refreshReady(entry);
     if (check === undefined) entry.enforcedFormats++;
@@ -256,14 +274,14 @@ export class FunctionTable {
   pick(entry: FunctionEntry, bytes: number, bounds: LoadBounds): Replica | undefined {
     const { ready } = entry;
     const { length } = ready;
-    if (length === 1) return this.#hasRoom(ready[0]!.peer, bytes, bounds) ? ready[0] : undefined;
+    if (length === 1) return this.#hasRoom(ready[0]!.callee, bytes, bounds) ? ready[0] : undefined;
     let best: Replica | undefined;
     let bestAt = 0;
     for (let i = 0; i < length; i++) {
       const at = (entry.cursor + i) % length;
       const replica = ready[at]!;
-      if (best && replica.peer.inflightCalls >= best.peer.inflightCalls) continue;
-      if (!this.#hasRoom(replica.peer, bytes, bounds)) continue;
+      if (best && replica.callee.inflightCalls >= best.callee.inflightCalls) continue;
+      if (!this.#hasRoom(replica.callee, bytes, bounds)) continue;
       best = replica;
       bestAt = at;
     }
@@ -283,7 +301,7 @@ export class FunctionTable {
   ): Replica | undefined {
     if (!peer.isDraining || peer.inflightCalls === 0 || entry.ready.length > 0) return undefined;
     const registered = this.#byPeer.get(peer)?.get(entry);
-    return registered && this.#hasRoom(peer, bytes, bounds) ? registered : undefined;
+    return registered && this.#hasRoom(registered.callee, bytes, bounds) ? registered : undefined;
   }
 
   /**

@@ -44,7 +44,7 @@ class OpenHandover implements Handover {
   }
 
   get runningCalls(): number {
-    return [...this.peers].reduce((sum, { inflightCalls }) => sum + inflightCalls, 0);
+    return [...this.peers].reduce((sum, peer) => sum + peer.runningCalls, 0);
   }
 
   end(): void {

@@ -11,6 +11,7 @@ import {
   type JsonObject,
   type RegisterFunction,
 } from "../../sdk/typescript/wire/protocol.ts";
+import { similarNames } from "../../sdk/typescript/wire/similar.ts";
 import type { CallSource } from "../ports/call_observer.ts";
 import type {
   Directory,
@@ -23,7 +24,6 @@ import type {
 import type { RouterLoad } from "../ports/telemetry.ts";
 import type { Absences } from "../ports/absences.ts";
 import { CORE_FUNCTIONS } from "./core_functions.ts";
-import { similarIds } from "./error_replies.ts";
 import type { NameGuard } from "./name_guard.ts";
 import { compareEntries, type FunctionEntry, type FunctionTable } from "./function_table.ts";
 import type { Peer } from "./peer.ts";
@@ -180,7 +180,7 @@ export class LiveDirectory implements Directory {
       function_count: this.#sources.functions.countOf(peer),
       trigger_count: this.#sources.triggers.triggersOf(peer),
       connected_at_ms: peer.connected_at_ms,
-      active_invocations: peer.inflightCalls,
+      active_invocations: peer.runningCalls,
       queued_bytes: peer.connection.queuedBytes,
       ip_address: info.address,
     };
@@ -206,7 +206,7 @@ function viewOfEntry(
   contenders: readonly string[],
 ): FunctionView {
   const { peer, registration } = replicas.at(-1)!;
-  const { description, request_format, response_format, metadata } = registration;
+  const { description, request_format, response_format, metadata, invocation } = registration;
   return {
     function_id: id,
     namespace,
@@ -216,6 +216,7 @@ function viewOfEntry(
     ...(request_format === undefined ? {} : { request_schema: request_format }),
     ...(response_format === undefined ? {} : { response_schema: response_format }),
     ...(metadata === undefined ? {} : { metadata }),
+    ...(invocation === undefined ? {} : { invocation }),
     internal: isInternal(metadata),
     builtin: peer.isBuiltin,
     worker_ids: replicas.map((replica) => replica.peer.id),
@@ -275,6 +276,10 @@ class EntryView implements FunctionView {
 
   get metadata(): Json {
     return this.#registration.metadata!;
+  }
+
+  get invocation(): JsonObject {
+    return this.#registration.invocation!;
   }
 
   get internal(): boolean {
@@ -360,7 +365,7 @@ class TriggerReasons {
       const { reason, command } = absence;
       return `${text}: ${reason}${command === undefined ? "" : `; to fix it: ${command}`}`;
     }
-    const [nearest] = this.#searchesLeft-- > 0 ? similarIds(id, this.#types(namespace)) : [];
+    const [nearest] = this.#searchesLeft-- > 0 ? similarNames(id, this.#types(namespace)) : [];
     return nearest === undefined ? text : `${text}; did you mean ${nearest}?`;
   }
 

@@ -73,6 +73,8 @@ export class Peer {
   readonly isBuiltin: boolean;
   /** What it may do; `undefined`: everything. */
   readonly access: Access | undefined;
+  /** Executes its functions whose implementation is a URL; `undefined` while it has none. */
+  server: Peer | undefined;
   /** What its announcement takes. */
   announcementHolding: Holding | undefined;
   /** See {@linkcode Peer.ownerName}. */
@@ -124,6 +126,11 @@ export class Peer {
   /** Limits the reports of its parked triggers. */
   get parkedTriggerLimit(): RateWindow {
     return this.#parkedTriggerLimit ??= new RateWindow(WARNINGS_MAX, WARNINGS_WINDOW_MS);
+  }
+
+  /** Number of calls that it, or its server, executes. */
+  get runningCalls(): number {
+    return this.inflightCalls + (this.server?.inflightCalls ?? 0);
   }
 
   /** Display name, for something that it registered under this id. */

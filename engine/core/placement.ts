@@ -155,10 +155,14 @@ export function candidatesOf(
   bytes: number,
   bounds: LoadBounds,
 ): Candidate[] {
-  const others = replicas.filter(({ peer }) => peer !== chosen)
+  const others = replicas.filter(({ callee }) => callee !== chosen)
     .slice(0, TRACE_CANDIDATES_MAX - 1)
-    .map(({ peer }) => candidateOf(peer, id, peer.inflightCalls, skipReason(peer, bytes, bounds)));
-  return [candidateOf(chosen, id, chosen.inflightCalls - 1, null), ...others];
+    .map((replica) => {
+      const skipped = skipReason(replica, bytes, bounds);
+      return candidateOf(replica.peer, id, replica.callee.inflightCalls, skipped);
+    });
+  const owner = replicas.find(({ callee }) => callee === chosen)?.peer ?? chosen;
+  return [candidateOf(owner, id, chosen.inflightCalls - 1, null), ...others];
 }
 
 function candidateOf(
@@ -170,9 +174,9 @@ function candidateOf(
   return { worker_id: peer.id, name: peer.nameFor(id), in_flight, passed_over };
 }
 
-function skipReason(peer: Peer, bytes: number, bounds: LoadBounds): string | null {
+function skipReason({ peer, callee }: Replica, bytes: number, bounds: LoadBounds): string | null {
   if (peer.isDraining) return "draining";
   if (peer.isSuspect) return "does not answer";
-  if (peer.inflightCalls >= bounds.max_inflight_calls_per_worker) return "at its bound of calls";
-  return hasRoom(peer, bytes, bounds) ? null : "at its bound of bytes";
+  if (callee.inflightCalls >= bounds.max_inflight_calls_per_worker) return "at its bound of calls";
+  return hasRoom(callee, bytes, bounds) ? null : "at its bound of bytes";
 }

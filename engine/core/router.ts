@@ -47,13 +47,16 @@ import type { Clock } from "../ports/clock.ts";
 import type { Connection } from "../ports/connection.ts";
 import type { Directory } from "../ports/directory.ts";
 import type { EngineEvent, EventListener } from "../ports/events.ts";
+import type { Firings } from "../ports/firings.ts";
 import type { Schemas } from "../ports/schemas.ts";
+import type { ServedFunctions } from "../ports/served.ts";
 import type { TelemetryListener } from "../ports/telemetry.ts";
 import type { Traffic } from "../ports/traffic.ts";
 import { AccessGuard } from "./access/guard.ts";
 import { Calls, type RouterSettings } from "./calls.ts";
 import { CORE_FUNCTIONS, CoreFunctions } from "./core_functions.ts";
 import { ErrorReplies, failure } from "./error_replies.ts";
+import { CoreFirings } from "./firings.ts";
 import { FUNCTIONS_PER_WORKER_MAX, FunctionTable } from "./function_table.ts";
 import { isEqualSecret } from "./guards.ts";
 import { Handovers } from "./handovers.ts";
@@ -64,6 +67,7 @@ import { Peer, type PeerInfo } from "./peer.ts";
 import type { MemoryBudget } from "../ports/memory.ts";
 import { Placement } from "./placement.ts";
 import { NO_HOLDING, Registrations } from "./registrations.ts";
+import { Servers } from "./served.ts";
 import { Session, type SessionOwner } from "./session.ts";
 import { type Trigger, TRIGGERS_PER_WORKER_MAX, TriggerTable } from "./trigger_table.ts";
 import type { Envelope } from "./wire/envelope.ts";
@@ -89,6 +93,8 @@ export interface RouterOptions {
   readonly memory?: MemoryBudget;
   /** Says why something is not there. Default: {@linkcode NO_ABSENCES}. */
   readonly absences?: Absences;
+  /** Serves functions by HTTP. Default: none are served. */
+  readonly served?: ServedFunctions;
 }
 
 const ENGINE_PREFIX = "engine::";
@@ -99,6 +105,8 @@ const CAPABILITIES: readonly string[] = ["cancel", "timeout", "progress"];
 export class Router {
   readonly #options: RouterOptions;
   readonly #sessions = new Map<string, Session>();
+  /** Built-in workers by name. */
+  readonly #builtins = new Map<string, Peer>();
   readonly #registrations: Registrations;
   readonly #functions: FunctionTable;
   readonly #triggers: TriggerTable;
@@ -108,6 +116,7 @@ export class Router {
   readonly #coreFunctions: CoreFunctions;
   readonly #handovers: Handovers;
   readonly #guard: AccessGuard;
+  readonly #servers: Servers;
   readonly #events: EngineEvent[] = [];
   readonly #report: EventListener = (event) => void this.#events.push(event);
   readonly #owner: SessionOwner = {
@@ -125,6 +134,8 @@ export class Router {
   readonly directory: Directory;
   /** Drains workers that are about to be restarted or stopped. */
   readonly traffic: Traffic;
+  /** Calls of built-in workers for one event to many functions. */
+  readonly firings: Firings;
 
   constructor(options: RouterOptions) {
     const { clock, schemas, settings, observer = noopObserver, memory } = options;
@@ -169,6 +180,7 @@ export class Router {
     const peer = (id: string): Peer | undefined => this.#sessions.get(id)?.peer;
     const flushEvents = (): void => this.#flushEvents();
     this.#guard = new AccessGuard({ functions, triggers, calls, errorReplies, flushEvents });
+    this.#servers = new Servers(functions, options.served, (peer) => this.#sessionOf(peer));
     this.#handovers = new Handovers({
       functions,
       triggers,
@@ -179,6 +191,7 @@ export class Router {
       flushEvents,
     });
     this.traffic = this.#handovers;
+    this.firings = new CoreFirings(functions, calls, this.#builtins);
     const isDraining = (): boolean => this.#state !== "open";
     const peers = this.#sessions;
     const sources = { functions, triggers, peers, absences, names, isDraining };
@@ -195,20 +208,14 @@ export class Router {
    * the result.
    */
   open(connection: Connection, info: PeerInfo): Session {
-    const { clock, observer = noopObserver, telemetry } = this.#options;
+    const { clock, observer = noopObserver } = this.#options;
     const [id, reattach_token] = [this.#options.newId(), this.#options.newId()];
     const identity = { id, reattach_token, info, connected_at_ms: clock.wall() };
     const peer = new Peer(connection, identity);
     peer.endpoint = observer.endpointOf(id, info.builtin ?? "");
-    const [calls, errorReplies] = [this.#calls, this.#errorReplies];
-    const session = new Session(peer, {
-      clock,
-      calls,
-      errorReplies,
-      owner: this.#owner,
-      telemetry,
-    });
+    const session = this.#sessionOf(peer);
     this.#sessions.set(id, session);
+    if (info.builtin !== null) this.#builtins.set(info.builtin, peer);
     const capabilities = [...CAPABILITIES, ...connection.isBatching ? ["batch"] : []];
     peer.send({ type: "workerregistered", worker_id: id, reattach_token, capabilities });
     if (this.#state === "closed") {
@@ -218,6 +225,12 @@ export class Router {
     this.#report({ type: "worker_connected", worker_id: id, address: info.address });
     this.#flushEvents();
     return session;
+  }
+
+  #sessionOf(peer: Peer): Session {
+    const { clock, telemetry } = this.#options;
+    const [calls, errorReplies, owner] = [this.#calls, this.#errorReplies, this.#owner];
+    return new Session(peer, { clock, calls, errorReplies, owner, telemetry });
   }
 
   /** Ends the connections that `isOver` chooses, each with an `error` frame before. */
@@ -328,9 +341,13 @@ export class Router {
   /** Cleans up after a connection in the order that PROTOCOL 3.6 requires. */
   #disconnected(peer: Peer, reason: string): void {
     this.#sessions.delete(peer.id);
+    const { builtin } = peer.info;
+    if (builtin !== null && this.#builtins.get(builtin) === peer) this.#builtins.delete(builtin);
     const functions = this.#functions.entriesOf(peer);
     const { registered, removed } = this.#functions.removePeer(peer);
     this.#calls.removePeer(peer, reason);
+    if (peer.server) this.#calls.removePeer(peer.server, reason);
+    this.#servers.close(peer, reason);
     const had = this.#triggers.countOf(peer);
     this.#handovers.disconnected(peer);
     this.#triggers.removeProviderOfAll(peer);
@@ -361,10 +378,8 @@ export class Router {
   #registerFunction(peer: Peer, message: RegisterFunction, frame: ByteRange): void {
     const { id, namespace = DEFAULT_NAMESPACE } = message;
     if (this.#isReserved(peer, id)) return this.#reject(peer, namespace, id);
-    if (message.invocation) {
-      const detail = `${id} asks to be served by HTTP, which this engine does not do`;
-      return this.#errorReplies.warn(peer, "a registration has no effect", detail);
-    }
+    const problem = message.invocation && this.#servers.problem(peer, message);
+    if (problem !== undefined) return this.#rejectServed(peer, namespace, id, problem);
     const owner = this.#names.ownerAgainst(peer, id, namespace);
     if (owner) return this.#rejectStranger(peer, owner, namespace, id);
     const count = this.#functions.countOf(peer);
@@ -375,7 +390,12 @@ export class Router {
     const known = this.#functions.holdingOf(peer, id, namespace);
     const holding = this.#registrations.take(peer, `Function ${id}`, frame, known);
     if ("code" in holding) return this.#refuse(peer, holding);
-    const { isReserved, isNew, displaced } = this.#functions.add(peer, message, holding);
+    const { isReserved, isNew, displaced } = this.#functions.add(
+      peer,
+      message,
+      holding,
+      this.#servers.calleeOf(peer, message),
+    );
     if (isReserved) {
       const detail = `${id} is a function of the engine and cannot be taken over`;
       return this.#errorReplies.warn(peer, "a registration has no effect", detail);
@@ -510,6 +530,16 @@ export class Router {
       owner_worker_id,
       message,
     });
+  }
+
+  /** Rejects a function whose URL the engine does not request: PROTOCOL 2.2. */
+  #rejectServed(peer: Peer, namespace: string, function_id: string, problem: string): void {
+    const message = `${function_id} is refused: ${problem}`;
+    this.#errorReplies.warn(peer, "a function served by HTTP was refused", message);
+    const code = "FUNCTION_NAMESPACE_CONFLICT";
+    const owner_worker_id = "engine";
+    const type = "registrationrejected";
+    peer.send({ type, code, namespace, function_id, owner_worker_id, message });
   }
 
   #refuse(peer: Peer, error: ErrorBody): void {

@@ -161,15 +161,6 @@ Deno.test("a worker does not receive the caller, not even an invented one", () =
   assert.equal(handed(worker)[0]?.caller, undefined);
 });
 
-Deno.test("a function to be served by HTTP has no effect, and is a warning", () => {
-  const { open, router, events } = fakeRouter();
-
-  offer(open(), "legacy", { invocation: { url: "https://quotes.example" } });
-
-  assert.equal(router.directory.function("default", "legacy"), undefined);
-  assert.equal(events.filter(({ type }) => type === "warning").length, 1);
-});
-
 Deno.test("functions and triggers beyond the limit of a worker are rejected, known ones are not", () => {
   const { open, router } = fakeRouter();
   const peer = open();

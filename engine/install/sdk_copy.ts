@@ -20,7 +20,6 @@ import channelsPy from "../../sdk/python/src/engine_sdk/_channels.py" with { typ
 import codecPy from "../../sdk/python/src/engine_sdk/_codec.py" with { type: "text" };
 import contextPy from "../../sdk/python/src/engine_sdk/_context.py" with { type: "text" };
 import errorsPy from "../../sdk/python/src/engine_sdk/_errors.py" with { type: "text" };
-import failuresPy from "../../sdk/python/src/engine_sdk/_failures.py" with { type: "text" };
 import fastPy from "../../sdk/python/src/engine_sdk/_fast.py" with { type: "text" };
 import handlersPy from "../../sdk/python/src/engine_sdk/_handlers.py" with { type: "text" };
 import loggerPy from "../../sdk/python/src/engine_sdk/_logger.py" with { type: "text" };
@@ -55,7 +54,6 @@ export const PYTHON_FILES: Readonly<Record<string, string>> = {
   "_codec.py": codecPy,
   "_context.py": contextPy,
   "_errors.py": errorsPy,
-  "_failures.py": failuresPy,
   "_fast.py": fastPy,
   "_handlers.py": handlersPy,
   "_logger.py": loggerPy,

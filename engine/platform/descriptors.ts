@@ -8,6 +8,7 @@
  *
  * @module
  */
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { CONNECTIONS_MAX } from "../ports/connection.ts";
 import type { SocketBounds } from "../ports/listen.ts";
 
@@ -17,6 +18,8 @@ const DESCRIPTORS_UNKNOWN = 10_240;
 const DESCRIPTORS_MAX = 1_048_576;
 /** Set aside at least: an idle engine with its built-in workers has 38. */
 const RESERVE_MIN = 96;
+/** A process with fewer starts no engine: Deno itself ends below 32, with a stack trace. */
+export const DESCRIPTORS_MIN = 64;
 /** The share of a large limit that is set aside. */
 const RESERVE_SHARE = 1 / 8;
 /** Sockets of a port at least, however low the limit is. */
@@ -62,6 +65,38 @@ export function descriptorsOpen(): number | undefined {
   } catch {
     return undefined; // Only Linux has the folder, and it takes a free descriptor to read it.
   }
+}
+
+/**
+ * Refuses a limit under which an engine cannot start, before a part of it fails by itself.
+ *
+ * @throws {EngineError} `too_few_descriptors`.
+ */
+export function requireDescriptors(limit: number = descriptorLimit()): void {
+  if (limit >= DESCRIPTORS_MIN) return;
+  throw tooFew(`The process may open ${limit} files and sockets`, limit, undefined);
+}
+
+/** What a start failed with: a lack of descriptors as such, anything else as it was. */
+export function explainExhausted(
+  thrown: unknown,
+  limit: number = descriptorLimit(),
+  open: number | undefined = descriptorsOpen(),
+): unknown {
+  if (!(thrown instanceof Error)) return thrown;
+  const { code, message } = thrown as { code?: unknown; message: string };
+  if (code !== "EMFILE" && !/too many open files/i.test(message)) return thrown;
+  const count = open === undefined ? "all" : `${open}`;
+  return tooFew(`The process has ${count} of ${limit} files and sockets open`, limit, thrown);
+}
+
+function tooFew(what: string, limit: number, cause: unknown): EngineError {
+  return new EngineError(
+    "too_few_descriptors",
+    `${what}, too few to start the engine, which needs ${DESCRIPTORS_MIN} and one for each ` +
+      "connection; raise the limit (`ulimit -n 4096`, or LimitNOFILE of the service)",
+    { details: { limit }, ...cause !== undefined && { cause } },
+  );
 }
 
 function readOwnLimits(): string {

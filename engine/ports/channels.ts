@@ -31,11 +31,21 @@ export interface LocalEnd {
   connected(events: ConnectionEvents): void;
 }
 
-/** A channel with an end in this process. */
-export interface LocalChannel {
-  /** The other end. */
-  readonly ref: ChannelRef;
-  /** Removes the channel if the other end has not connected; else it ends with its ends. */
+/** Creates the ends in this process of two channels, when their other ends connect. */
+export interface LocalEnds {
+  /** The end that writes what a worker reads. */
+  writerEnd(): LocalEnd & WriterEnd;
+  /** The end that reads what a worker writes. */
+  readerEnd(): LocalEnd & ReaderEnd;
+}
+
+/** Two channels, each with an end in this process; nothing is created until a worker connects. */
+export interface LocalChannels {
+  /** What a worker may read. */
+  readonly reader: ChannelRef;
+  /** What a worker may write. */
+  readonly writer: ChannelRef;
+  /** Nothing can connect from now on; a channel that is connected ends with its ends. */
   withdraw(): void;
 }
 
@@ -58,11 +68,6 @@ export interface Channels {
    * @throws {EngineError} `overloaded`.
    */
   create(owner: string, bufferFrames: number): ChannelRefs;
-  /**
-   * Creates a channel whose writing end is `end`; cheap, since it takes nothing but a place until
-   * the reader connects.
-   */
-  offerReader(end: LocalEnd & WriterEnd): LocalChannel;
-  /** The same with a reading end. */
-  offerWriter(end: LocalEnd & ReaderEnd): LocalChannel;
+  /** Offers two channels; cheap, since they take nothing but a place until a worker connects. */
+  offer(ends: LocalEnds): LocalChannels;
 }

@@ -59,6 +59,18 @@ export interface EngineSettings {
   readonly silence_ms: number;
   /** Worker listeners besides this one; their names are unique. */
   readonly listeners: readonly ListenerSettings[];
+  /** What functions that are served by HTTP may request. */
+  readonly http_functions: HttpFunctionSettings;
+}
+
+/** Rules for functions whose implementation is a URL: PROTOCOL 2.2; spelled as in the file. */
+export interface HttpFunctionSettings {
+  /** Hosts that may be requested, as patterns such as `https://*.example.com:8443`. */
+  readonly allow: readonly string[];
+  /** Allows addresses of private networks and of this machine. */
+  readonly allow_private: boolean;
+  /** Environment variables of the engine whose values `auth` may send. */
+  readonly auth_env: readonly string[];
 }
 
 /** One worker listener besides the default one; spelled as in the file. */

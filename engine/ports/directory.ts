@@ -3,10 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-
-/** Similar ids suggested with `function_not_found`. */
-export const SIMILAR_IDS_MAX = 3;
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
 /** A function with at least one live replica; described by its newest registration. */
 export interface FunctionView {
@@ -19,6 +16,8 @@ export interface FunctionView {
   readonly request_schema?: Json;
   readonly response_schema?: Json;
   readonly metadata?: Json;
+  /** How it is requested, of a function whose implementation is a URL: PROTOCOL 2.2. */
+  readonly invocation?: JsonObject;
   /** `metadata.internal` is `true`. */
   readonly internal: boolean;
   /** Registered by a built-in worker. */

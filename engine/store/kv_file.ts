@@ -21,6 +21,7 @@ import type { Log } from "../ports/log.ts";
 import {
   checkIdentity,
   checkPresence,
+  copyAside,
   type Marker,
   PRIVATE_FILE_MODE,
   readMarker,
@@ -84,32 +85,23 @@ export async function openKvFile(
   using started = new DisposableStack();
   started.use(lockStateFile(path));
   const accepts = options.acceptsEmptyState ?? false;
-  prepare(path, accepts, options.log);
+  const copy = prepare(path, accepts, options.log);
   const kv = await openDatabase(path, open);
   started.defer(() => kv.close());
   const head = await readHead(path, kv);
-  checkIdentity(path, head, accepts);
+  checkIdentity(path, head, accepts, copy);
   const marker = await mark(path, kv, head);
   const held = started.move();
   return { kv, version: head.version, marker, [Symbol.dispose]: () => held.dispose() };
 }
 
-/** What has to happen before the database is open. */
-function prepare(path: string, accepts: boolean, log: Log | undefined): void {
-  if (checkPresence(path, accepts) !== "present") return create(path);
-  const dropped = findDroppedTail(`${path}-wal`);
-  if (dropped && dropped.commits > 0) {
-    log?.error("the write-ahead log of the state is damaged; acknowledged writes may be lost", {
-      path,
-      dropped_bytes: dropped.bytes,
-      dropped_commits: dropped.commits,
-    });
-  } else if (dropped) {
-    log?.warn("the end of the state's write-ahead log is incomplete and is dropped", {
-      path,
-      dropped_bytes: dropped.bytes,
-    });
+/** What has to happen before the database is open; the name of a copy, if one had to be made. */
+function prepare(path: string, accepts: boolean, log: Log | undefined): string | undefined {
+  if (checkPresence(path, accepts) !== "present") {
+    create(path);
+    return undefined;
   }
+  const copy = checkLog(path, log);
   for (const end of ["", "-wal", "-shm", ".lock", ".id"]) {
     const name = `${path}${end}`;
     if (Deno.build.os === "windows" || sizeOfFile(name) === undefined) continue;
@@ -118,6 +110,25 @@ function prepare(path: string, accepts: boolean, log: Log | undefined): void {
     if (Deno.statSync(name).isFile && (mode & 0o077) !== 0) Deno.chmodSync(name, mode & 0o700);
   }
   rewriteIfWorth(path, log);
+  return copy;
+}
+
+/** Reports what SQLite will drop of the write-ahead log; damage is copied first. */
+function checkLog(path: string, log: Log | undefined): string | undefined {
+  const dropped = findDroppedTail(`${path}-wal`);
+  if (!dropped) return undefined;
+  const fields = { path, dropped_bytes: dropped.bytes };
+  if (!dropped.isDamaged) {
+    log?.warn("the end of the state's write-ahead log is incomplete and is dropped", fields);
+    return undefined;
+  }
+  const copy = copyAside(path);
+  log?.error("the write-ahead log of the state is damaged; acknowledged writes may be lost", {
+    ...fields,
+    dropped_commits: dropped.commits,
+    copy,
+  });
+  return copy;
 }
 
 /** A file of version 0.1.0 shrinks here only; without space for the rewrite it stays as it is. */

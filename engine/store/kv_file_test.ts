@@ -291,4 +291,38 @@ Deno.test("openKvFile() reports what is dropped from the end of the write-ahead 
       ["error", "the write-ahead log of the state is damaged; acknowledged writes may be lost"],
     ]);
     assert.ok((lines[0]!.fields as { dropped_bytes: number }).dropped_bytes > 0);
+    assert.equal((lines[0]!.fields as { copy?: string }).copy, undefined);
+    const { copy } = lines[1]!.fields as { copy: string };
+    assert.ok(copy.startsWith(`${directory}/bad.`), copy);
+    assert.deepEqual(await Deno.readFile(`${copy}-wal`), wal);
+  }));
+
+Deno.test("openKvFile() keeps a copy of a damaged log when it refuses what is left", () =>
+  withDirectory(async (directory) => {
+    const damages = [(wal: Uint8Array) => wal[100]! ^= 1, (wal: Uint8Array) => wal[9]! ^= 1];
+    for (const [i, damage] of damages.entries()) {
+      const path = `${directory}/${i}.db`;
+      {
+        using file = await openKvFile(`${directory}/${i}.first`, openKv);
+        for (let key = 0; key < 5; key++) await file.kv.set(["entry", `${key}`], key);
+        // Nothing was moved to the file itself yet.
+        for (const end of ["", "-wal", ".id"]) {
+          await Deno.copyFile(`${directory}/${i}.first${end}`, path + end);
+        }
+      }
+      const [before, wal] = [await Deno.readFile(path), await Deno.readFile(`${path}-wal`)];
+      damage(wal);
+      await Deno.writeFile(`${path}-wal`, wal);
+
+      const refused = await openKvFile(path, openKv).then(() => undefined, (error) => error);
+
+      assert.equal(refused?.code, "store_unavailable");
+      const [, copy] = /a copy of both as they were is (\S+)\)/.exec(refused.message)!;
+      assert.match(refused.message, /has lost its last writes.* `engine state restore FILE`/);
+      assert.deepEqual(await Deno.readFile(copy!), before);
+      assert.deepEqual(await Deno.readFile(`${copy}-wal`), wal);
+      assert.equal(Deno.statSync(`${copy}-wal`).mode! & 0o777, 0o600);
+      const again = await openKvFile(path, openKv).then(() => undefined, (error) => error);
+      assert.ok(again.message.includes(`; ${copy} was set aside before; bring a`), again.message);
+    }
   }));

@@ -98,22 +98,44 @@ export function checkPresence(path: string, accepts: boolean): Presence {
 }
 
 /**
- * Refuses a state file that is not the one that was there, or an older copy of it.
+ * Refuses a state file that is not the one that was there, or an older copy of it. With
+ * `damagedCopy`, see {@linkcode copyAside}, it says that a damaged log is the reason.
  *
  * @throws {EngineError} `store_unavailable`.
  */
-export function checkIdentity(path: string, found: Partial<Marker>, accepts: boolean): void {
+export function checkIdentity(
+  path: string,
+  found: Partial<Marker>,
+  accepts: boolean,
+  damagedCopy?: string,
+): void {
   const marker = readMarker(path);
   if (!marker || accepts) return;
-  if (found.id !== marker.id) throw lostState(path, "is another one than before");
-  if ((found.epoch ?? 0) < marker.epoch) {
-    throw lostState(path, "is an older copy of the one that was here");
+  const isOlder = (found.epoch ?? 0) < marker.epoch;
+  if (damagedCopy !== undefined && (found.id === undefined || isOlder)) {
+    const problem = "has lost its last writes, since its write-ahead log is damaged (a copy of " +
+      `both as they were is ${damagedCopy})`;
+    throw lostState(path, problem);
   }
+  const earlier = earlierCopyOf(path);
+  const hint = earlier === undefined ? "" : `; ${earlier} was set aside before`;
+  if (found.id !== marker.id) throw lostState(path, `is another one than before${hint}`);
+  if (isOlder) throw lostState(path, `is an older copy of the one that was here${hint}`);
+}
+
+/** The last that was set aside with its log; the start after that one no longer knows it. */
+function earlierCopyOf(path: string): string | undefined {
+  const folder = path.slice(0, path.lastIndexOf("/") + 1);
+  const start = `${path.slice(folder.length)}.`;
+  const names = [...Deno.readDirSync(folder === "" ? "." : folder)].map(({ name }) => name)
+    .filter((name) => name.startsWith(start) && name.endsWith("Z-wal"));
+  const last = names.toSorted().at(-1);
+  return last && `${folder}${last.slice(0, -"-wal".length)}`;
 }
 
 /** Moves a state file and what belongs to it to names of their own; the new name of the file. */
 export function moveAside(path: string, ends: readonly string[] = ["", "-wal", ".id"]): string {
-  const aside = `${path}.${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
+  const aside = asideOf(path);
   // The file first: without it a start is refused, whatever is still beside it.
   for (const end of ends) {
     if (sizeOfFile(`${path}${end}`) !== undefined) {
@@ -122,6 +144,43 @@ export function moveAside(path: string, ends: readonly string[] = ["", "-wal", "
   }
   if (sizeOfFile(`${path}-shm`) !== undefined) Deno.removeSync(`${path}-shm`);
   return aside;
+}
+
+/**
+ * Copies a state file with its damaged write-ahead log, which is gone once the file was open; the
+ * name of the copy. Without room for the file, which may be large, only the log is copied.
+ *
+ * @throws {EngineError} `store_unavailable` when the log cannot be copied.
+ */
+export function copyAside(path: string): string {
+  const aside = asideOf(path);
+  try {
+    copyPrivately(`${path}-wal`, `${aside}-wal`);
+  } catch (thrown) {
+    throw new EngineError(
+      "store_unavailable",
+      `The write-ahead log of the state file ${path} is damaged and cannot be copied before it ` +
+        `is dropped (${String(thrown)}); make room, or copy ${path}-wal and remove it`,
+      { details: { path } },
+    );
+  }
+  try {
+    copyPrivately(path, aside);
+    return aside;
+  } catch {
+    Deno.removeSync(aside);
+    return `${aside}-wal`;
+  }
+}
+
+function copyPrivately(from: string, to: string): void {
+  Deno.openSync(to, { write: true, createNew: true, mode: PRIVATE_FILE_MODE }).close();
+  Deno.copyFileSync(from, to);
+  Deno.chmodSync(to, PRIVATE_FILE_MODE);
+}
+
+function asideOf(path: string): string {
+  return `${path}.${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
 }
 
 function lostState(path: string, problem: string): EngineError {

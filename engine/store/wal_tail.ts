@@ -14,6 +14,8 @@ export interface DroppedTail {
   readonly bytes: number;
   /** Ends of commits among them: writes that may have been acknowledged. */
   readonly commits: number;
+  /** More than the end that a crash leaves: commits, or a log whose head cannot be read. */
+  readonly isDamaged: boolean;
 }
 
 const HEAD_BYTES = 32;
@@ -41,7 +43,8 @@ function readTail(file: Deno.FsFile): DroppedTail | undefined {
   const size = file.statSync().size;
   if (size === 0) return undefined;
   const head = new Uint8Array(HEAD_BYTES);
-  if (readFully(file, head) < HEAD_BYTES) return { bytes: size, commits: 0 };
+  const headless = { bytes: size, commits: 0, isDamaged: size > HEAD_BYTES + FRAME_HEAD_BYTES };
+  if (readFully(file, head) < HEAD_BYTES) return headless;
   const view = new DataView(head.buffer);
   const pageBytes = view.getUint32(8);
   const isLittle = view.getUint32(0) === MAGIC;
@@ -49,7 +52,7 @@ function readTail(file: Deno.FsFile): DroppedTail | undefined {
   const sums: [number, number] = [0, 0];
   addSums(sums, head, 24, isLittle);
   if (!isLog || sums[0] !== view.getUint32(24) || sums[1] !== view.getUint32(28)) {
-    return { bytes: size, commits: 0 };
+    return headless;
   }
   return readFrames(file, { view, pageBytes, isLittle, sums });
 }
@@ -87,7 +90,7 @@ function readFrames(file: Deno.FsFile, log: LogHead): DroppedTail | undefined {
     if (!isIntact && isCommit && length === frame.length) commits++;
     if (length < frame.length) break;
   }
-  return bytes > 0 ? { bytes, commits } : undefined;
+  return bytes > 0 ? { bytes, commits, isDamaged: commits > 0 } : undefined;
 }
 
 /** SQLite's checksum: over pairs of 32-bit words, in the byte order that the magic names. */

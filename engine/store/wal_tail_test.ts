@@ -29,6 +29,11 @@ Deno.test("findDroppedTail() finds nothing in an intact log, and says what SQLit
   assert.equal(await tailOf(wal), undefined);
   assert.equal((await tailOf(wal.subarray(0, wal.length - 1)))!.commits, 0);
   assert.ok((await tailOf(flipped))!.commits > 0);
+  assert.equal((await tailOf(flipped))!.isDamaged, true);
+  assert.equal((await tailOf(wal.subarray(0, wal.length - 1)))!.isDamaged, false);
+  const headless = wal.slice();
+  headless[9]! ^= 1;
+  assert.equal((await tailOf(headless))!.isDamaged, true);
   assert.equal(await tailOf(reused), undefined);
   assert.equal((await tailOf(wal.subarray(0, 20)))!.bytes, 20);
   await Deno.remove(directory, { recursive: true });

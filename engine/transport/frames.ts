@@ -15,6 +15,7 @@ import { LARGE_BYTES, type Outline, READ_BYTES_MAX } from "../ports/connection.t
 import { freeBuffer, FREED_BYTES_MIN, type MemoryBudget } from "../ports/memory.ts";
 import { BufferLease } from "./buffer_lease.ts";
 import { type Pace, UNPACED } from "./tick_budget.ts";
+import { BEYOND_ASCII, type Masked, NOT_PLAIN, unmask, unmaskBinary } from "./unmask.ts";
 
 /** What a line reads into at first; it grows with what comes. With 4 KiB, a line is 3 KB larger. */
 export const READ_BYTES_FIRST = 1024;
@@ -44,6 +45,7 @@ export interface FrameEvents {
 const LAST_FRAGMENT = 0x80 | OPCODE.more;
 /** The first byte of a text message in one frame. */
 const WHOLE_TEXT = 0x80 | OPCODE.text;
+const WHOLE_BINARY = 0x80 | OPCODE.binary;
 /** Growth of the read buffer after a read that filled it. */
 const READ_GROWTH = 4;
 /** Largest buffer that is kept for the next message: allocating costs more than filling it. */
@@ -65,6 +67,8 @@ export interface FrameReaderOptions {
   readonly pace?: Pace;
   /** Default: unlimited. */
   readonly memory?: MemoryBudget | undefined;
+  /** Bytes of its buffers that are not taken from it. Default: those of {@linkcode BufferLease}. */
+  readonly freeBytes?: number | undefined;
 }
 
 /** Reads the frames of one connection. */
@@ -110,13 +114,13 @@ export class FrameReader {
   constructor(
     events: FrameEvents,
     maxMessageBytes: number,
-    { isBatching = false, pace = UNPACED, memory }: FrameReaderOptions = {},
+    { isBatching = false, pace = UNPACED, memory, freeBytes }: FrameReaderOptions = {},
   ) {
     this.#events = events;
     this.#maxMessageBytes = maxMessageBytes;
     this.#isBatching = isBatching;
     this.#pace = pace;
-    this.#lease = new BufferLease(memory);
+    this.#lease = new BufferLease(memory, freeBytes);
   }
 
   /** Bytes of the process's memory budget that its buffers hold. */
@@ -226,9 +230,12 @@ export class FrameReader {
 
     this.#needs = 0;
     this.#start = end;
-    const seen = payload < LARGE_BYTES
-      ? unmask(this.#memory, start + header, end, maskBefore(bytes, start + header))
-      : this.#readLarge(first, start + header, end);
+    const mask = maskBefore(bytes, start + header);
+    const seen = payload >= LARGE_BYTES
+      ? this.#readLarge(first, start + header, end)
+      : first === WHOLE_BINARY
+      ? unmaskBinary(this.#memory, start + header, end, mask)
+      : unmask(this.#memory, start + header, end, mask);
     if (first === WHOLE_TEXT) this.#text(bytes, start + header, end, seen);
     else this.#other(first, bytes.subarray(start + header, end), seen);
     return true;
@@ -531,61 +538,6 @@ function problemOf(first: number, second: number, inFragments: boolean): string 
 function maySend(code: number): boolean {
   if (code >= 3000) return code < 5000;
   return code >= 1000 && code <= 1014 && (code < 1004 || code > 1006);
-}
-
-/** Bytes, and the same memory in words; platforms that Deno runs on are little-endian. */
-export interface Masked {
-  readonly bytes: Uint8Array;
-  readonly words: Int32Array;
-}
-
-/** Bit of the result of {@linkcode unmask}: the payload has bytes beyond ASCII. */
-export const BEYOND_ASCII = 1;
-/** Bit of the result of {@linkcode unmask}: the payload has a backslash. */
-export const NOT_PLAIN = 2;
-
-const BACKSLASH = 0x5c;
-const BACKSLASHES = 0x5c5c5c5c;
-const ONES = 0x01010101;
-const HIGH_BITS = 0x80808080;
-
-/**
- * Unmasks the bytes from `start` to `end` in place, four at a time, and returns which kinds of
- * bytes they are, so that ASCII needs no check of its UTF-8 and text without backslashes no search
- * for escapes. The first byte of the mask is the lowest of the number.
- */
-export function unmask(
-  { bytes, words }: Masked,
-  start: number,
-  end: number,
-  mask: number,
-): number {
-  let seen = 0;
-  let special = 0;
-  let at = start;
-  let key = mask;
-  for (; at < end && (at & 3) !== 0; at++) {
-    const byte = bytes[at] = bytes[at]! ^ (key & 255);
-    seen |= byte;
-    if (byte === BACKSLASH) special = HIGH_BITS;
-    key = key >>> 8 | key << 24;
-  }
-  const wordsEnd = end >> 2;
-  for (let word = at >> 2; word < wordsEnd; word++) {
-    const four = words[word] = words[word]! ^ key;
-    const slashes = four ^ BACKSLASHES;
-    seen |= four;
-    // Subtracting borrows from the high bit of a byte that is zero, and only if there is one.
-    special |= (slashes - ONES) & ~slashes;
-  }
-  for (at = Math.max(at, wordsEnd << 2); at < end; at++) {
-    const byte = bytes[at] = bytes[at]! ^ (key & 255);
-    seen |= byte;
-    if (byte === BACKSLASH) special = HIGH_BITS;
-    key = key >>> 8 | key << 24;
-  }
-  return ((seen & HIGH_BITS) === 0 ? 0 : BEYOND_ASCII) |
-    ((special & HIGH_BITS) === 0 ? 0 : NOT_PLAIN);
 }
 
 /** What a close frame can hold beside its code. */

@@ -98,7 +98,21 @@ export function checkUpgrade(
   address: string,
   mayBatch = true,
 ): UpgradeRequest | Answer {
-  const { method, version, headers } = head;
+  const problem = upgradeProblem(head);
+  if (problem) return problem;
+  const { headers } = head;
+  const url = urlOf(head.target);
+  if (!url) return badRequest("The target of the request is no path");
+  const upgrade = { path: url.pathname, query: url.searchParams, headers, address };
+  const isBatching = mayBatch && url.pathname === "/" &&
+    listed(headers.get("sec-websocket-protocol"), BATCH_PROTOCOL);
+  return { upgrade, ...acceptanceOf(headers, isBatching ? BATCH_PROTOCOL : undefined), isBatching };
+}
+
+/** Why a request is no upgrade that RFC 6455 allows; `undefined`: it is one. */
+export function upgradeProblem(
+  { method, version, headers }: Pick<RequestHead, "method" | "version" | "headers">,
+): Answer | undefined {
   if (!wantsUpgrade(headers)) return NO_PAGE;
   if (method !== "GET" || version !== "HTTP/1.1") return badUpgrade("it has to be a GET");
   if (!headers.has("host")) return badUpgrade("the header Host is missing");
@@ -109,16 +123,8 @@ export function checkUpgrade(
     return badUpgrade("it may have no body");
   }
   if (headers.get("sec-websocket-version") !== "13") return OTHER_VERSION;
-  const key = headers.get("sec-websocket-key") ?? "";
-  if (!KEY.test(key)) {
-    return badUpgrade("the header Sec-WebSocket-Key has to be 16 bytes in base64");
-  }
-  const url = urlOf(head.target);
-  if (!url) return badRequest("The target of the request is no path");
-  const upgrade = { path: url.pathname, query: url.searchParams, headers, address };
-  const isBatching = mayBatch && url.pathname === "/" &&
-    listed(headers.get("sec-websocket-protocol"), BATCH_PROTOCOL);
-  return { upgrade, accepted: accepted(key, isBatching), isBatching };
+  if (KEY.test(headers.get("sec-websocket-key") ?? "")) return undefined;
+  return badUpgrade("the header Sec-WebSocket-Key has to be 16 bytes in base64");
 }
 
 /** The request for a page; `undefined` when its target is not a path. */
@@ -146,13 +152,19 @@ export function responseBytes(answer: Answer, method = "GET"): Uint8Array<ArrayB
   return new TextEncoder().encode(`HTTP/1.1 ${status} ${phrase}\r\n${lines}\r\n${body}`);
 }
 
-function accepted(key: string, isBatching: boolean): Uint8Array {
+/**
+ * The response that accepts an upgrade without a problem; `protocol`: the subprotocol that was
+ * selected, a token.
+ */
+export function acceptanceOf(headers: Headers, protocol: string | undefined): Acceptance {
+  const key = headers.get("sec-websocket-key")!;
   const accept = createHash("sha1").update(key + KEY_SUFFIX).digest("base64");
-  return new TextEncoder().encode(
+  const accepted = new TextEncoder().encode(
     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
       `Sec-WebSocket-Accept: ${accept}\r\n` +
-      (isBatching ? `Sec-WebSocket-Protocol: ${BATCH_PROTOCOL}\r\n\r\n` : "\r\n"),
+      (protocol === undefined ? "\r\n" : `Sec-WebSocket-Protocol: ${protocol}\r\n\r\n`),
   );
+  return { accepted, isBatching: false };
 }
 
 function readHeaders(lines: readonly string[]): Headers | undefined {

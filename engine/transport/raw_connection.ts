@@ -43,6 +43,8 @@ export interface RawConnectionOptions {
   readonly ticks: TickBudget;
   /** For messages that are incomplete or unsent. Default: unlimited. */
   readonly memory?: MemoryBudget | undefined;
+  /** Bytes of each direction that are not taken from it. Default: those of `BufferLease`. */
+  readonly freeBytes?: number | undefined;
   readonly maxMessageBytes: number;
   /** A peer with more unsent has to make progress: see {@linkcode STALLED_MS}. */
   readonly maxQueuedBytes: number;
@@ -128,9 +130,10 @@ export class RawConnection implements Connection, FrameEvents, Work {
     this.isBatching = isBatching;
     this.#queue = new WriteQueue(options.pool, isBatching);
     this.#queue.raw(accepted);
-    const { ticks: pace, memory } = options;
-    this.#lease = new BufferLease(memory);
-    this.#reader = new FrameReader(this, options.maxMessageBytes, { isBatching, pace, memory });
+    const { ticks: pace, memory, freeBytes } = options;
+    this.#lease = new BufferLease(memory, freeBytes);
+    const reading = { isBatching, pace, memory, freeBytes };
+    this.#reader = new FrameReader(this, options.maxMessageBytes, reading);
     const firstMs = options.pingMs * (1 + Math.random()) / 2;
     this.#watch = new PeerWatch(performance.now(), options.silenceMs, options.pingMs, firstMs);
   }

@@ -44,6 +44,7 @@ import type { Certificate } from "./certificate.ts";
 import { RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
 import { RawSocket, TLS_FIRST_BYTE, TlsServer } from "./socket.ts";
 import { TickBudget } from "./tick_budget.ts";
+import { UnfinishedMessages } from "./unfinished_messages.ts";
 import { BlockPool } from "./write_queue.ts";
 
 /** The head of an upgrade has to be there by then. */
@@ -78,12 +79,6 @@ const SPARE_SHARE = 8;
 export const ACCEPT_RETRY_MS = 50;
 /** Time between two reports of that. */
 const ACCEPT_REPORT_MS = 10_000;
-/** For how long connections wait for memory before unfinished messages that hold it are cut. */
-export const STARVED_MS = 5_000;
-/** Bytes that an unfinished message has to grow by in that time while others wait. */
-export const PROGRESS_BYTES_MIN = 1024 * 1024;
-/** After so many times of {@linkcode STARVED_MS} the largest is cut, though it grows. */
-const STARVED_TIMES_MAX = 6;
 
 /** An open connection and the receiver of its events. */
 interface OpenedConnection {
@@ -137,9 +132,7 @@ class RawListener implements Listener {
   /** Requests without an upgrade, in the order they came; as many as their share at most. */
   readonly #requests = new Set<RawRequest>();
   readonly #requestCounts = new Map<string, number>();
-  /** Since when connections wait for memory; `Infinity`: none does. */
-  #starvedAt = Infinity;
-  #starvedTimes = 0;
+  readonly #unfinished = new UnfinishedMessages();
   readonly #acceptErrors: AcceptErrors;
   readonly #flushDue: RawConnection[] = [];
   #connections = 0;
@@ -346,39 +339,12 @@ class RawListener implements Listener {
 
   #checkPeers(): void {
     const now = performance.now();
-    let starved = 0;
+    const connections: RawConnection[] = [];
     for (const socket of this.#sockets) {
       socket.checkPeer(now);
-      if (socket instanceof RawConnection && socket.isStarved) starved++;
+      if (socket instanceof RawConnection) connections.push(socket);
     }
-    if (starved === 0) this.#starvedAt = Infinity;
-    else this.#checkUnfinished(now);
-  }
-
-  /**
-   * Connections wait for memory: those whose unfinished messages hold it have to make progress.
-   * Where none of them can, since all wait, the largest is cut, so that the others can go on; and
-   * so it is where the wait takes long.
-   */
-  #checkUnfinished(now: number): void {
-    const holders = [...this.#sockets]
-      .filter((socket) =>
-        socket instanceof RawConnection && socket.heldBytes > 0
-      ) as RawConnection[];
-    const isFirst = this.#starvedAt === Infinity;
-    if (isFirst) this.#starvedTimes = 0;
-    if (!isFirst && now - this.#starvedAt < STARVED_MS) return;
-    this.#starvedAt = now;
-    const slow = holders.filter((one) => {
-      return one.takeProgress() < PROGRESS_BYTES_MIN && !one.isStarved;
-    });
-    if (isFirst) return;
-    for (const one of slow) one.cutUnfinished("does not grow, and engine.memory_mb is used up");
-    const isBlocked = holders.every(({ isStarved }) => isStarved);
-    if (slow.length > 0 || (!isBlocked && ++this.#starvedTimes < STARVED_TIMES_MAX)) return;
-    this.#starvedTimes = 0;
-    const [largest] = holders.toSorted((one, other) => other.heldBytes - one.heldBytes);
-    largest?.cutUnfinished("is the largest, and engine.memory_mb is used up");
+    this.#unfinished.check(connections, now);
   }
 }
 

@@ -27,10 +27,10 @@ export class RawSocket {
   #isDestroyed = false;
 
   /** Takes a connection; small messages leave it at once. */
-  constructor(tcp: Deno.TcpConn) {
+  constructor(tcp: ByteStream & Partial<Pick<Deno.TcpConn, "setNoDelay">>) {
     this.#stream = tcp;
     try {
-      tcp.setNoDelay(true);
+      tcp.setNoDelay?.(true);
     } catch {
       // It is gone already, which the first read says, too.
     }

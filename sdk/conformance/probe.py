@@ -12,6 +12,8 @@ from typing import Any
 
 from engine_sdk import (
     CallContext,
+    ChannelReader,
+    ChannelWriter,
     EngineError,
     InitOptions,
     InvocationError,
@@ -127,6 +129,65 @@ def shut_down(payload: Json) -> None:
     threading.Thread(target=run, daemon=False).start()
 
 
+def read_all(reader: ChannelReader, parts_max: float = float("inf")) -> Json:
+    """Read until the end, or so many parts."""
+    parts: list[Any] = []
+    try:
+        for part in reader:
+            parts.append(part if isinstance(part, str) else len(part))
+            if len(parts) >= parts_max:
+                reader.cancel()
+                break
+    except EngineError as error:
+        return {"parts": parts, "error": error.code}
+    return {"parts": parts}
+
+
+def write_all(writer: ChannelWriter, payload: Json) -> Json:
+    """Write texts and numbers of bytes, then end; with ``repeats`` until that fails."""
+    try:
+        while True:
+            for part in payload["parts"]:
+                writer.write(bytes(part) if isinstance(part, int) else part)
+            if not payload.get("repeats"):
+                break
+            time.sleep(0.01)
+        if "abort" in payload:
+            writer.abort(payload["abort"])
+        else:
+            writer.close()
+    except EngineError as error:
+        return {"error": error.code}
+    return {}
+
+
+def pass_channel(payload: Json) -> Json:
+    """Make a channel, pass its reader in a call, and write."""
+    channel = worker.create_channel()
+    results: list[Any] = []
+
+    def call() -> None:
+        payload = {"reader": channel.reader}
+        results.append(worker.trigger({"function_id": "conformance::take", "payload": payload}))
+
+    calling = threading.Thread(target=call, daemon=True)
+    calling.start()
+    written = write_all(channel.writer, payload)
+    calling.join()
+    return {"ok": written == {}, "result": results[0]}
+
+
+def take_channel(payload: Json) -> Json:
+    """Read the channel that a call returns."""
+    return read_all(worker.trigger({"function_id": "conformance::give"})["reader"])
+
+
+def stream(payload: Json) -> Json:
+    """Return a stream."""
+    headers = {"content-type": "text/plain"}
+    return {"status_code": 201, "headers": headers, "body": iter(payload["parts"])}
+
+
 class Watch:
     """The provider of the trigger type ``probe-watch``."""
 
@@ -173,6 +234,14 @@ functions: dict[str, Callable[..., Any]] = {
     "probe::unregister": lambda payload: registered[payload["what"]].unregister(),
     "probe::log": lambda payload: logger.info(payload["message"]),
     "probe::shutdown": shut_down,
+    "probe::channel_hold": lambda payload: None,
+    "probe::channel_read": lambda payload: read_all(
+        payload["list"][0]["reader"], payload.get("parts_max", float("inf"))
+    ),
+    "probe::channel_write": lambda payload: write_all(payload["writer"], payload),
+    "probe::channel_pass": pass_channel,
+    "probe::channel_take": take_channel,
+    "probe::stream": stream,
 }
 worker.register_function(
     "probe::echo",

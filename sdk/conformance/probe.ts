@@ -6,6 +6,8 @@
 import {
   type CallContext,
   type CallRequest,
+  type ChannelReader,
+  type ChannelWriter,
   EngineError,
   type Handler,
   InvocationError,
@@ -71,6 +73,57 @@ async function shutDown({ tag }: JsonObject): Promise<void> {
   console.log(JSON.stringify({ tag, outcome: await outcome }));
 }
 
+/** A part of a channel as a payload writes it: a text, or a number of bytes. */
+const partOf = (part: Json) => typeof part === "number" ? new Uint8Array(part) : String(part);
+
+function codeOf(error: unknown): string {
+  return error instanceof EngineError ? error.code : String(error);
+}
+
+/** Reads until the end, or so many parts. */
+async function readAll(reader: ChannelReader, partsMax = Infinity): Promise<JsonObject> {
+  const parts: Json[] = [];
+  try {
+    for await (const part of reader) {
+      parts.push(typeof part === "string" ? part : part.length);
+      if (parts.length >= partsMax) break;
+    }
+    return { parts };
+  } catch (error) {
+    return { parts, error: codeOf(error) };
+  }
+}
+
+async function writeAll(writer: ChannelWriter, payload: JsonObject): Promise<JsonObject> {
+  const { parts, abort, repeats } = payload;
+  try {
+    do {
+      for (const part of parts as Json[]) await writer.write(partOf(part));
+      if (repeats) await sleep(10);
+    } while (repeats);
+    await (abort === undefined ? writer.close() : writer.abort(abort));
+    return {};
+  } catch (error) {
+    return { error: codeOf(error) };
+  }
+}
+
+async function passChannel(payload: JsonObject): Promise<JsonObject> {
+  const { writer, reader } = await worker.createChannel();
+  const call = worker.trigger<unknown, Json>({
+    function_id: "conformance::take",
+    payload: { reader },
+  });
+  const { error } = await writeAll(writer, payload);
+  return { ok: error === undefined, result: await call };
+}
+
+async function takeChannel(): Promise<JsonObject> {
+  const request = { function_id: "conformance::give" };
+  const { reader } = await worker.trigger<Json, { reader: ChannelReader }>(request);
+  return await readAll(reader);
+}
+
 const trigger = worker.registerTrigger({
   type: "http",
   function_id: "probe::echo",
@@ -120,6 +173,24 @@ const functions: Record<string, Handler<JsonObject>> = {
   "probe::shutdown": (payload) => void setTimeout(() => shutDown(payload), 50),
 };
 
+interface Held {
+  reader: ChannelReader;
+}
+worker.registerFunction("probe::channel_hold", (payload: Held) => void payload.reader);
+worker.registerFunction("probe::channel_read", (payload: { list: [Held]; parts_max?: number }) => {
+  return readAll(payload.list[0].reader, payload.parts_max);
+});
+worker.registerFunction(
+  "probe::channel_write",
+  ({ writer, ...payload }: JsonObject & { writer: ChannelWriter }) => writeAll(writer, payload),
+);
+worker.registerFunction("probe::channel_pass", (payload: JsonObject) => passChannel(payload));
+worker.registerFunction("probe::channel_take", takeChannel);
+worker.registerFunction("probe::stream", ({ parts }: { parts: string[] }) => ({
+  status_code: 201,
+  headers: { "content-type": "text/plain" },
+  body: parts.values(),
+}));
 worker.registerFunction("probe::echo", (payload) => payload, {
   description: "Returns its payload",
   request_format: {},

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { channelStages } from "./duties/channels.ts";
 import { connectionStages } from "./duties/connection.ts";
 import { deadlineStages } from "./duties/deadlines.ts";
 import { errorStages } from "./duties/errors.ts";
@@ -16,6 +17,8 @@ import { ScriptedEngine } from "./scripted_engine.ts";
 const STAGES_AT_ONCE = 2;
 const READY_MS = 90_000;
 const READY_POLL_MS = 20;
+/** Starts of a stage until the probe connects once. */
+const STARTS_MAX = 3;
 const DUTY_MS = 180_000;
 /** Lines of a probe's output that explain a failed start. */
 const OUTPUT_LINES = 10;
@@ -43,7 +46,13 @@ export interface ConformanceOptions {
 
 /** Runs all duties; the reports are in the order of the sections. */
 export async function runConformance(options: ConformanceOptions): Promise<DutyReport[]> {
-  const plans = [...connectionStages(), ...flowStages(), ...errorStages(), ...deadlineStages()];
+  const plans = [
+    ...connectionStages(),
+    ...flowStages(),
+    ...channelStages(),
+    ...errorStages(),
+    ...deadlineStages(),
+  ];
   const reports: DutyReport[][] = plans.map(() => []);
   const waiting = plans.entries();
   const lane = async (): Promise<void> => {
@@ -60,10 +69,18 @@ async function runStage(
 ): Promise<DutyReport[]> {
   const reports = duties.map((duty): DutyReport => ({ ...named(duty), outcome: "skip" }));
   if (duties.every(({ isSlow }) => isSlow && !slow)) return reports;
-  await using engine = await ScriptedEngine.start(script);
-  await using probe = new ProbeProcess(command, engine.url, env);
-  const stage = { engine, probe };
-  const failure = await problemOf(() => start(stage), 2 * READY_MS);
+  await using resources = new AsyncDisposableStack();
+  let stage!: Stage;
+  let failure: string | undefined;
+  for (let start = 1; start <= STARTS_MAX; start++) {
+    const engine = resources.use(await ScriptedEngine.start(script));
+    const probe = resources.use(new ProbeProcess(command, engine.url, env));
+    stage = { engine, probe };
+    failure = await problemOf(() => ready(stage), 2 * READY_MS);
+    // An SDK dials again beside a dial that waits; then it is not known which one it uses.
+    if (failure !== undefined || engine.connections.entries.length === 1) break;
+    await probe[Symbol.asyncDispose]();
+  }
   for (const [index, duty] of duties.entries()) {
     if (duty.isSlow && !slow) continue;
     const problem = failure === undefined
@@ -78,7 +95,7 @@ async function runStage(
 }
 
 /** Waits until the probe has registered everything. */
-async function start({ engine, probe }: Stage): Promise<void> {
+async function ready({ engine, probe }: Stage): Promise<void> {
   const until = performance.now() + READY_MS;
   while (!engine.connections.entries.some(isReady)) {
     const code = probe.exits.entries[0];

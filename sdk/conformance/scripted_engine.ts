@@ -10,6 +10,7 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { WebSocketServer } from "ws";
 import type { Json, JsonObject } from "../typescript/wire/protocol.ts";
+import { ChannelEnd, type ChannelSocket } from "./channel_end.ts";
 import { Log, quiet, WAIT_MS } from "./log.ts";
 
 /** What the engine announces by default. */
@@ -17,6 +18,8 @@ export const ENGINE_CAPABILITIES: readonly string[] = ["cancel", "timeout", "pro
 /** Added to the address, to check that the SDK keeps it. */
 const QUERY = "?tenant=conformance";
 const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
+const CHANNEL_PATH = "/ws/channels/";
+const NO_CHANNEL = "Channel not found";
 
 /** How an engine behaves before a duty takes over. */
 export interface EngineScript {
@@ -45,17 +48,6 @@ export interface Frame {
   readonly message: JsonObject;
 }
 
-/** The parts of a `ws` socket that are used. */
-interface Socket {
-  on(event: "message", listener: (data: Uint8Array, isBinary: boolean) => void): void;
-  on(event: "close", listener: (code: number) => void): void;
-  on(event: "ping", listener: () => void): void;
-  on(event: "error", listener: (error: Error) => void): void;
-  send(data: string): void;
-  close(code?: number, reason?: string): void;
-  terminate(): void;
-}
-
 /** A scripted engine on a free port of this machine. */
 export class ScriptedEngine implements AsyncDisposable {
   readonly attempts = new Log<Attempt>();
@@ -63,11 +55,15 @@ export class ScriptedEngine implements AsyncDisposable {
   readonly connections = new Log<EngineConnection>();
   /** Connections of `/otel`. */
   readonly telemetry = new Log<EngineConnection>();
+  /** Sockets of `/ws/channels/…`. */
+  readonly channels = new Log<ChannelEnd>();
+  /** Ids of channels whose upgrades are refused with 404. */
+  readonly unknownChannels = new Set<string>();
   /** Statuses with which the next upgrades of `/` are refused. */
   readonly refusals: number[];
   readonly #script: EngineScript;
   readonly #server: Server = createServer();
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets = new Set<ChannelSocket>();
   readonly #upgrades: InstanceType<typeof WebSocketServer>;
 
   private constructor(script: EngineScript) {
@@ -82,16 +78,17 @@ export class ScriptedEngine implements AsyncDisposable {
     });
     this.#server.on("upgrade", (request, socket, head) => {
       const url = new URL(request.url ?? "/", "ws://engine");
-      const refusal = url.pathname === "/" ? this.refusals.shift() : undefined;
+      const refusal = url.pathname === "/" ? this.refusals.shift() : this.#refusalOf(url);
       const status = refusal ?? 101;
       this.attempts.add({ at: performance.now(), url, headers: request.headers, status });
       if (refusal !== undefined) {
-        const headers = "Content-Length: 0\r\nConnection: close";
-        socket.end(`HTTP/1.1 ${refusal} Refused\r\n${headers}\r\n\r\n`);
+        const body = refusal === 404 ? NO_CHANNEL : "";
+        const headers = `Content-Length: ${body.length}\r\nConnection: close`;
+        socket.end(`HTTP/1.1 ${refusal} Refused\r\n${headers}\r\n\r\n${body}`);
         return;
       }
-      this.#upgrades.handleUpgrade(request, socket, head, (opened: Socket) => {
-        this.#opened(opened, url.pathname);
+      this.#upgrades.handleUpgrade(request, socket, head, (opened: ChannelSocket) => {
+        this.#opened(opened, url, request.headers);
       });
     });
   }
@@ -126,9 +123,18 @@ export class ScriptedEngine implements AsyncDisposable {
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
-  #opened(socket: Socket, path: string): void {
+  #refusalOf({ pathname }: URL): number | undefined {
+    if (!pathname.startsWith(CHANNEL_PATH)) return undefined;
+    return this.unknownChannels.has(pathname.slice(CHANNEL_PATH.length)) ? 404 : undefined;
+  }
+
+  #opened(socket: ChannelSocket, url: URL, headers: IncomingMessage["headers"]): void {
+    const { pathname: path } = url;
     this.#sockets.add(socket);
     socket.on("close", () => this.#sockets.delete(socket));
+    if (path.startsWith(CHANNEL_PATH)) {
+      return this.channels.add(new ChannelEnd(socket, url, headers));
+    }
     const connection = new EngineConnection(socket);
     if (path !== "/") return this.telemetry.add(connection);
     const { capabilities = ENGINE_CAPABILITIES, speaksLast = false } = this.#script;
@@ -150,10 +156,10 @@ export class EngineConnection {
   readonly pings = new Log<number>();
   /** Close codes: one at most. */
   readonly closes = new Log<{ readonly code: number; readonly at: number }>();
-  readonly #socket: Socket;
+  readonly #socket: ChannelSocket;
 
   /** Records what arrives on an open socket. */
-  constructor(socket: Socket) {
+  constructor(socket: ChannelSocket) {
     this.#socket = socket;
     socket.on("message", (data, isBinary) => {
       if (isBinary) return this.binaries.add(data);

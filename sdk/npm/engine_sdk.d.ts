@@ -390,10 +390,28 @@ interface CallRequest<In = Json> {
 /** How to run a call other than by waiting for its result. Never sent to workers. */
 type Action = {
     type: "void";
-} | {
+} | ({
     type: "enqueue";
     queue: string;
-};
+} & EnqueueOptions);
+
+/** How a queue keeps a job and begins it; an engine without an option ignores it (extension). */
+interface EnqueueOptions {
+    /** The same id again within a day is the same job: nothing is added. */
+    id?: string;
+    /** The job begins after so many milliseconds at the earliest. */
+    delay_ms?: number;
+    /** The job begins at this time at the earliest, in milliseconds since 1970. */
+    run_at_ms?: number;
+    /** 0 to 255; higher ones begin first. Not in a fifo queue. @default 0 */
+    priority?: number;
+    /** A job that has not begun so many milliseconds after it may is a dead letter. */
+    expires_ms?: number;
+    /** How long one attempt may take, in milliseconds. */
+    timeout_ms?: number;
+    /** `engine::queue::result` returns the result for so many milliseconds. */
+    keep_result_ms?: number;
+}
 
 /**
  * Creates a worker, which connects to the engine in the background: registrations and calls are
@@ -600,6 +618,26 @@ declare class Worker implements AsyncDisposable {
      */
     registerFunction<In = Json, Out = unknown>(id: string, handler: Handler<In, Out>, options?: FunctionOptions): Registration;
     /**
+     * Registers a function whose implementation is a URL: the engine makes the request, and callers
+     * see no difference. The function exists while this worker is connected.
+     *
+     * The engine's configuration has to allow the host; what it refuses is reported to `onError`.
+     *
+     * @param invocation The URL and how to request it.
+     * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for options that JSON cannot
+     * represent.
+     *
+     * @example A service that knows nothing of the engine
+     * ```ts
+     * import { registerWorker } from "engine-sdk";
+     *
+     * const worker = registerWorker();
+     * worker.registerFunction("legacy::quote", { url: "https://api.example.com/quote" });
+     * await worker.shutdown();
+     * ```
+     */
+    registerFunction(id: string, invocation: HttpInvocation, options?: FunctionOptions): Registration;
+    /**
      * Registers a trigger: its function is called on events of its type.
      *
      * A trigger that the engine or the provider of the type rejects is reported to `onError`. A
@@ -683,6 +721,69 @@ declare class Worker implements AsyncDisposable {
      * ```
      */
     trigger<In = Json, Out = Json>(request: CallRequest<In>): Promise<Out>;
+    /**
+     * Puts a call into a queue, which makes it later, at least once.
+     * Resolves when the job is on disk.
+     *
+     * @throws {InvocationError} `enqueue_error`, if there is no such queue or it cannot keep the job;
+     * `deserialization_error` for a bad option; otherwise as {@linkcode Worker.trigger}.
+     *
+     * @example A mail in a minute
+     * ```ts
+     * import { registerWorker } from "engine-sdk";
+     *
+     * const worker = registerWorker(undefined, { timeoutMs: 500 });
+     * const payload = { to: "a@b.c" };
+     * await worker.enqueue({ function_id: "mail::send", payload, queue: "mail", delay_ms: 60_000 })
+     *   .catch((error) => error.code); // `TIMEOUT` if no engine runs.
+     * await worker.shutdown();
+     * ```
+     */
+    enqueue<In = Json>(request: EnqueueRequest<In>): Promise<EnqueueReceipt>;
+    /**
+     * Publishes a message to all functions that are subscribed to a topic at that moment, at most
+     * once; `engine-pubsub` provides it. Resolves when the engine has accepted the message, before it
+     * is delivered.
+     *
+     * @param topic Such as `orders.created`; without `*` and `>`.
+     * @param data Any JSON. Default: `null`.
+     * @throws {InvocationError} As {@linkcode Worker.trigger}: `function_not_found` without
+     * `engine-pubsub`; `overloaded`; `topic_not_set`; `VALUE_TOO_LARGE`; `deserialization_error` for
+     * a topic that is too long or has a wildcard.
+     *
+     * @example
+     * ```ts
+     * import { registerWorker } from "engine-sdk";
+     *
+     * const worker = registerWorker(undefined, { timeoutMs: 500 });
+     * const code = await worker.publish("orders.created", { id: 7 }).catch((error) => error.code);
+     * console.log(code); // `TIMEOUT` if no engine runs.
+     * await worker.shutdown();
+     * ```
+     */
+    publish(topic: string, data?: unknown): Promise<void>;
+    /**
+     * Calls `handler` with each message of a topic, or of all topics that a pattern matches, until it
+     * is unregistered. Every worker that subscribes gets every message; for replicas that share them,
+     * register a function and a trigger of type `subscribe` instead.
+     *
+     * A pattern that the engine rejects is reported to `onError`.
+     *
+     * @param topic A topic, or a pattern: `*` stands for one part, `>` at the end for one or more.
+     * @param handler Its first argument is the published data; its result is ignored.
+     * @throws {EngineError} `INVALID_ARGUMENTS`.
+     *
+     * @example
+     * ```ts
+     * import { registerWorker } from "engine-sdk";
+     *
+     * const worker = registerWorker();
+     * const subscription = worker.subscribe("orders.*", ({ id }: { id: number }) => console.log(id));
+     * subscription.unregister();
+     * await worker.shutdown();
+     * ```
+     */
+    subscribe<Data = Json>(topic: string, handler: Handler<Data>): Registration;
     /**
      * Creates a channel: a stream of bytes and text messages between any two workers, whose ends
      * travel inside payloads. The engine forwards what is written and holds the writer back while the
@@ -787,6 +888,59 @@ interface Registration {
 }
 
 /**
+ * A function whose implementation is a URL: the engine sends the payload there as JSON, and the
+ * JSON of the answer is the result. The engine's configuration (`engine.http_functions`) has to
+ * allow the host.
+ *
+ * @example
+ * ```ts
+ * import type { HttpInvocation } from "engine-sdk";
+ *
+ * const quote: HttpInvocation = {
+ *   url: "https://api.example.com/quote",
+ *   headers: { "X-Tenant": "a" },
+ *   timeout_ms: 8_000,
+ *   auth: { type: "hmac", secret_key: "QUOTES_SECRET" },
+ * };
+ * ```
+ */
+interface HttpInvocation {
+    /** Absolute address, `https:` or `http:`. */
+    readonly url: string;
+    /** Method of the request. @default `POST` */
+    readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | undefined;
+    /** How long the URL may take; a shorter deadline of the call wins. @default 30000 */
+    readonly timeout_ms?: number | undefined;
+    /** Sent with each request; printable ASCII. */
+    readonly headers?: Readonly<Record<string, string>> | undefined;
+    /** How the engine proves who it is. */
+    readonly auth?: HttpAuth | undefined;
+}
+
+/**
+ * How the engine proves to a URL who it is. The `*_key` name environment variables of the engine,
+ * not secrets; the engine's `http_functions.auth_env` has to list them.
+ */
+type HttpAuth = {
+    /** Sends `x-engine-Signature`: HMAC-SHA256 of time and body. */
+    readonly type: "hmac";
+    /** Variable with the secret. */
+    readonly secret_key: string;
+} | {
+    /** Sends `Authorization: Bearer`. */
+    readonly type: "bearer";
+    /** Variable with the token. */
+    readonly token_key: string;
+} | {
+    /** Sends a header of your choice. */
+    readonly type: "api_key";
+    /** Name of the header. */
+    readonly header: string;
+    /** Variable with its value. */
+    readonly value_key: string;
+};
+
+/**
  * A trigger: calls `function_id` on events of the type `type`.
  *
  * @example A function that serves an HTTP route
@@ -867,6 +1021,26 @@ interface TriggerInstance<Config = Json> {
     readonly namespace: string | undefined;
 }
 
+/** A call for a queue to make later. */
+interface EnqueueRequest<In = Json> extends EnqueueOptions {
+    /** Id of the function, such as `mail::send`. */
+    readonly function_id: string;
+    /** Any JSON. @default `null` */
+    readonly payload?: In | undefined;
+    /** Name of the queue. @default `default` */
+    readonly queue?: string | undefined;
+    /** Namespace of the function. @default `default` */
+    readonly namespace?: string | undefined;
+}
+
+/** What a queue answers when a job is on disk. */
+interface EnqueueReceipt {
+    /** Id of the job. */
+    readonly messageReceiptId: string;
+    /** A job with this id came within a day; nothing was added. */
+    readonly duplicate?: true;
+}
+
 /**
  * A failed call: the error of the function, of the engine or of the SDK. Its `message` is
  * `<code>: <message>`.
@@ -917,11 +1091,12 @@ declare const TriggerAction: {
     readonly Void: () => Action;
     /**
      * Puts the call into a queue: it resolves with `{ messageReceiptId }` when the queue has accepted
-     * it, and fails with `enqueue_error` if there is no such queue.
+     * it, and fails with `enqueue_error` if there is no such queue. See {@linkcode EnqueueOptions}
+     * for delays, priority and more.
      */
-    readonly Enqueue: ({ queue }: {
+    readonly Enqueue: ({ queue, ...options }: {
         queue: string;
-    }) => Action;
+    } & EnqueueOptions) => Action;
 };
 
 export {
@@ -944,10 +1119,15 @@ export {
   type ConnectionState,
   type Dial,
   type DialOptions,
+  type EnqueueOptions,
+  type EnqueueReceipt,
+  type EnqueueRequest,
   type ErrorBody,
   type ErrorOptions,
   type FunctionOptions,
   type Handler,
+  type HttpAuth,
+  type HttpInvocation,
   type Json,
   type JsonObject,
   type LogTarget,

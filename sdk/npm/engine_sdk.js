@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:8a4d245c03c3f72c2f4f6fa9a8bf39189ddcbecff63edf1722c37aa43aed6eba
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:eceb53566832cb61e77552046c05ee1ad5777ec25fea35fd668dcf9fa6f74980
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3725,12 +3725,16 @@ var TriggerAction = {
   }),
   /**
    * Puts the call into a queue: it resolves with `{ messageReceiptId }` when the queue has accepted
-   * it, and fails with `enqueue_error` if there is no such queue.
+   * it, and fails with `enqueue_error` if there is no such queue. See {@linkcode EnqueueOptions}
+   * for delays, priority and more.
    */
-  Enqueue: ({ queue }) => ({
-    type: "enqueue",
-    queue
-  })
+  Enqueue: ({ queue, ...options }) => {
+    return {
+      type: "enqueue",
+      queue,
+      ...options
+    };
+  }
 };
 
 // sdk/typescript/platform.ts
@@ -4129,11 +4133,19 @@ var ERRORS = {
     status: 500,
     retryable: false
   },
+  connection_not_found: {
+    status: 500,
+    retryable: false
+  },
   INVALID_NAMESPACE: {
     status: 500,
     retryable: false
   },
   FUNCTION_NAMESPACE_CONFLICT: {
+    status: 500,
+    retryable: false
+  },
+  topic_not_set: {
     status: 500,
     retryable: false
   },
@@ -4169,6 +4181,18 @@ var ERRORS = {
     status: 500,
     retryable: false
   },
+  http_error: {
+    status: 500,
+    retryable: false
+  },
+  http_request_failed: {
+    status: 500,
+    retryable: false
+  },
+  invalid_response: {
+    status: 500,
+    retryable: false
+  },
   version_mismatch: {
     status: 500,
     retryable: false
@@ -4194,6 +4218,42 @@ var ERRORS = {
     retryable: false
   },
   UPDATE_ERROR: {
+    status: 500,
+    retryable: false
+  },
+  JSON_ERROR: {
+    status: 500,
+    retryable: false
+  },
+  STREAM_SET_ERROR: {
+    status: 500,
+    retryable: false
+  },
+  STREAM_GET_ERROR: {
+    status: 500,
+    retryable: false
+  },
+  STREAM_DELETE_ERROR: {
+    status: 500,
+    retryable: false
+  },
+  STREAM_UPDATE_ERROR: {
+    status: 500,
+    retryable: false
+  },
+  STREAM_LIST_ERROR: {
+    status: 500,
+    retryable: false
+  },
+  STREAM_LIST_GROUPS_ERROR: {
+    status: 500,
+    retryable: false
+  },
+  STREAM_LIST_ALL_ERROR: {
+    status: 500,
+    retryable: false
+  },
+  STREAM_SEND_ERROR: {
     status: 500,
     retryable: false
   },
@@ -4422,6 +4482,7 @@ var BATCH_CHARS_MAX = 64 * 1024;
 
 // sdk/typescript/arguments.ts
 var MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
+var SCRATCH_BYTES = 64 * 1024;
 var CHAR_BYTES_MAX = 3;
 function readUrl(url) {
   if (typeof url !== "string" || !URL.canParse(url)) {
@@ -4462,6 +4523,12 @@ function checkTimeout(what, timeout) {
   const range = `whole milliseconds from 1 to ${TIMEOUT_MS_MAX}`;
   throw invalid(`${what} must be ${range}, got ${show(timeout)}`);
 }
+function checkOptions(options) {
+  checkTimeout("timeoutMs", options.timeoutMs ?? TIMEOUT_MS_MAX);
+  checkWhenDisconnected(options.whenDisconnected);
+  checkReconnect(options.reconnect ?? {});
+  if (options.onError) checkCallable("onError", options.onError);
+}
 function checkReconnect({ firstMs, maxMs, maxAttempts }) {
   for (const [name, value] of Object.entries({
     firstMs,
@@ -4478,7 +4545,7 @@ function checkWhenDisconnected(given) {
 }
 function checkSize(what, frame, limit_bytes = MESSAGE_BYTES_MAX) {
   if (frame.length * CHAR_BYTES_MAX <= limit_bytes) return;
-  const bytes = frame.length > limit_bytes ? frame.length : new TextEncoder().encode(frame).length;
+  const bytes = frame.length > limit_bytes ? frame.length : utf8Bytes(frame);
   if (bytes <= limit_bytes) return;
   const message = `${what} takes ${bytes} bytes; at most ${limit_bytes} are allowed`;
   throw new EngineError("serialization_error", message, {
@@ -4487,6 +4554,18 @@ function checkSize(what, frame, limit_bytes = MESSAGE_BYTES_MAX) {
       limit_bytes
     }
   });
+}
+function utf8Bytes(text) {
+  const encoder4 = new TextEncoder();
+  const scratch = new Uint8Array(SCRATCH_BYTES);
+  let bytes = 0;
+  for (let at = 0; at < text.length; ) {
+    const part = text.slice(at, at + SCRATCH_BYTES);
+    const { read: read2, written } = encoder4.encodeInto(part, scratch);
+    at += read2;
+    bytes += written;
+  }
+  return bytes;
 }
 function invalid(message) {
   return new EngineError("INVALID_ARGUMENTS", message);
@@ -4567,6 +4646,12 @@ function hasFewBrackets(text, depthMax) {
 }
 
 // sdk/typescript/channels/socket.ts
+var SOCKET_TIMES = {
+  openMs: OPEN_TIMEOUT_MS,
+  pingMs: PING_INTERVAL_MS,
+  silenceMs: SILENCE_MS
+};
+var INBOUND_BYTES_MAX = 256 * 1024 * 1024;
 var UNSENT_BYTES_MAX = 256 * 1024;
 var REASON_BYTES_MAX = 123;
 function channelUrl(engineUrl, ref) {
@@ -4804,6 +4889,7 @@ var ChannelReader = class {
 };
 
 // sdk/typescript/channels/writer.ts
+var SENT = Promise.resolve();
 var ChannelWriter = class {
   #connection;
   #left = new AbortController();
@@ -4854,7 +4940,15 @@ var ChannelWriter = class {
     if (this.#isClosing) {
       return Promise.reject(new EngineError("INVALID_ARGUMENTS", "The writer is closed"));
     }
-    return this.#queue(() => this.#send(data));
+    return this.#sendNow(data) ?? this.#queue(() => this.#send(data));
+  }
+  /** Sends what needs no wait and no cutting; most parts of a stream are such. */
+  #sendNow(data) {
+    const { socket } = this.#connection;
+    if (!socket || this.#waiting > 0 || this.#error) return void 0;
+    if (typeof data !== "string" && data.length > CHANNEL_WRITE_BYTES) return void 0;
+    const sent = socket.send(data);
+    return sent ? this.#queue(() => this.#sent(sent)) : SENT;
   }
   /**
    * Ends the stream: resolves when the engine has all of it, which takes as long as the reader
@@ -4906,7 +5000,9 @@ var ChannelWriter = class {
   }
   async #sendPart(data) {
     if (this.#error) throw this.#error;
-    const sent = this.#connection.socket?.send(data);
+    await this.#sent(this.#connection.socket?.send(data));
+  }
+  async #sent(sent) {
     if (sent) await Promise.race([
       sent,
       this.#wait()
@@ -4992,15 +5088,506 @@ function mayHoldRefs(frame) {
   return frame.includes(ACCESS_KEY);
 }
 
-// sdk/typescript/channels/ws_socket.ts
-var INBOUND_BYTES_MAX = 256 * 1024 * 1024;
-var CLOSE_TIMEOUT_MS = 2147483647;
-var TIMES = {
-  openMs: OPEN_TIMEOUT_MS,
-  pingMs: PING_INTERVAL_MS,
-  silenceMs: SILENCE_MS
+// sdk/typescript/browser_socket.ts
+var BrowserSocket = class {
+  #socket;
+  #events;
+  #timer;
+  // Browsers do not report why a connection failed; Deno does.
+  #problem = "no connection";
+  #isOver = false;
+  constructor(url, events) {
+    const socket = this.#socket = new WebSocket(url);
+    this.#events = events;
+    this.#timer = setTimeout(() => this.end(`no answer within ${OPEN_TIMEOUT_MS} ms`), OPEN_TIMEOUT_MS);
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => {
+      clearTimeout(this.#timer);
+      this.#problem = "";
+      if (!this.#isOver) events.opened();
+    };
+    socket.onmessage = ({ data }) => {
+      if (this.#isOver) return;
+      if (typeof data === "string") events.text(data);
+      else events.binary(new Uint8Array(data));
+    };
+    socket.onerror = (event) => {
+      this.#problem = event.message || this.#problem;
+    };
+    socket.onclose = ({ code, reason }) => this.#closed(code || 1006, reason || this.#problem);
+  }
+  /** Bytes that are not sent yet. */
+  get queuedBytes() {
+    return this.#socket.bufferedAmount;
+  }
+  /** Whether messages can be sent. */
+  get isOpen() {
+    return !this.#isOver && this.#socket.readyState === WebSocket.OPEN;
+  }
+  /** Sends a message; one that is not open does nothing. */
+  send(message) {
+    if (this.isOpen) this.#socket.send(message);
+  }
+  /** Closes when all is sent; `closed` follows. */
+  close(code, reason) {
+    if (!this.#isOver) this.#socket.close(code, reason);
+  }
+  /** Closes, and is over at once. */
+  end(reason) {
+    if (this.#isOver) return;
+    this.#socket.close();
+    this.#closed(1006, reason);
+  }
+  #closed(code, reason) {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#events.closed(code, reason);
+  }
 };
-function openWsSocket(url, events, times = TIMES) {
+
+// sdk/typescript/wire/loopback.ts
+function isLoopback(host) {
+  return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+// sdk/typescript/channels/client_frames.ts
+var OPCODE = {
+  more: 0,
+  text: 1,
+  binary: 2,
+  close: 8,
+  ping: 9,
+  pong: 10
+};
+var KEPT_BYTES = 1024 * 1024;
+var FIRST_BYTES = 1024;
+var HEADER_BYTES_MAX = 14;
+var MASK_BYTES = 4;
+var READ_BYTES_FIRST = 4 * 1024;
+var READ_BYTES_MAX = 256 * 1024;
+var SHARED_PART = 1 / 4;
+var CONTROL_BYTES_MAX = 125;
+var NOTHING = new Uint8Array();
+var FrameBuffer = class {
+  #memory = NOTHING;
+  #length = 0;
+  /** Bytes that wait. */
+  get length() {
+    return this.#length;
+  }
+  /** Adds a whole message, or a control frame; copies it. */
+  add(opcode, payload) {
+    const bytes = payload.length;
+    this.#reserve(HEADER_BYTES_MAX + bytes);
+    const memory = this.#memory;
+    let at = this.#length;
+    memory[at++] = 128 | opcode;
+    if (bytes < 126) memory[at++] = 128 | bytes;
+    else if (bytes < 65536) {
+      memory[at++] = 128 | 126;
+      memory[at++] = bytes >>> 8;
+      memory[at++] = bytes & 255;
+    } else {
+      memory[at++] = 128 | 127;
+      new DataView(memory.buffer).setBigUint64(at, BigInt(bytes));
+      at += 8;
+    }
+    memory.fill(0, at, at + MASK_BYTES);
+    memory.set(payload, at + MASK_BYTES);
+    this.#length = at + MASK_BYTES + bytes;
+  }
+  /** The bytes to write; valid until the buffer changes. */
+  bytes() {
+    return this.#memory.subarray(0, this.#length);
+  }
+  /** Drops everything. */
+  clear() {
+    this.#length = 0;
+    if (this.#memory.length > KEPT_BYTES) this.#memory = NOTHING;
+  }
+  #reserve(bytes) {
+    const needed = this.#length + bytes;
+    if (needed <= this.#memory.length) return;
+    const larger = new Uint8Array(Math.max(FIRST_BYTES, needed, this.#memory.length * 2));
+    larger.set(this.bytes());
+    this.#memory = larger;
+  }
+};
+var UTF_8 = new TextDecoder();
+var EngineFrames = class {
+  #events;
+  #bytesMax;
+  #memory = NOTHING;
+  #size = READ_BYTES_FIRST;
+  #start = 0;
+  #end = 0;
+  /** Bytes of the frame that is incomplete; 0: not known. */
+  #needs = 0;
+  /** A part of the memory belongs to a receiver. */
+  #isShared = false;
+  #state = "reading";
+  /** The fragments of a message, and its kind. */
+  #parts = [];
+  #partBytes = 0;
+  #opcode = OPCODE.more;
+  /** `bytesMax`: the largest message. */
+  constructor(events, bytesMax) {
+    this.#events = events;
+    this.#bytesMax = bytesMax;
+  }
+  /** Begins with bytes that were read before. */
+  begin(bytes) {
+    this.#memory = Uint8Array.from(bytes);
+    this.#end = bytes.length;
+  }
+  /** Where the next read goes. */
+  room() {
+    const waiting = this.#end - this.#start;
+    const needed = Math.max(waiting + 1, this.#needs);
+    const isFree = !this.#isShared && this.#memory.length >= Math.max(needed, this.#size);
+    const isRoomy = this.#memory.length - this.#start >= needed && this.#memory.length - this.#end >= this.#size / 4;
+    if (waiting > 0 && isRoomy) return this.#memory.subarray(this.#end);
+    if (isFree) this.#memory.copyWithin(0, this.#start, this.#end);
+    else {
+      const memory = new Uint8Array(Math.max(this.#size, needed));
+      memory.set(this.#memory.subarray(this.#start, this.#end));
+      this.#memory = memory;
+      this.#isShared = false;
+    }
+    this.#start = 0;
+    this.#end = waiting;
+    return this.#memory.subarray(this.#end);
+  }
+  /** Adds bytes that were read into {@linkcode room}. */
+  added(count) {
+    this.#end += count;
+    if (this.#end === this.#memory.length) {
+      this.#size = Math.min(READ_BYTES_MAX, this.#size * 4);
+    }
+  }
+  /** Reports all complete messages, until it is paused or over. */
+  read() {
+    while (this.#state === "reading" && this.#readFrame()) ;
+  }
+  /** Stops reporting until {@linkcode resume} and the next {@linkcode read}. */
+  pause() {
+    if (this.#state === "reading") this.#state = "paused";
+  }
+  /** See {@linkcode pause}. */
+  resume() {
+    if (this.#state === "paused") this.#state = "reading";
+  }
+  /** Stops reporting for good. */
+  stop() {
+    this.#state = "over";
+  }
+  /** Reports one frame; `false` when it is incomplete. */
+  #readFrame() {
+    const memory = this.#memory;
+    const there = this.#end - this.#start;
+    if (there < 2) return false;
+    const first = memory[this.#start];
+    const short2 = memory[this.#start + 1];
+    if (short2 >= 128) return this.#break("a frame of the engine has a mask");
+    const header = short2 < 126 ? 2 : short2 === 126 ? 4 : 10;
+    if (there < header) return false;
+    const bytes = this.#payloadBytes(short2);
+    if (bytes + this.#partBytes > this.#bytesMax) {
+      return this.#break(`a message has more than ${this.#bytesMax} bytes`);
+    }
+    this.#needs = header + bytes;
+    if (there < this.#needs) return false;
+    const from = this.#start + header;
+    this.#start += this.#needs;
+    this.#needs = 0;
+    this.#frame(first, memory.subarray(from, from + bytes));
+    return true;
+  }
+  #payloadBytes(short2) {
+    if (short2 < 126) return short2;
+    const at = this.#start + 2;
+    if (short2 === 126) return this.#memory[at] << 8 | this.#memory[at + 1];
+    return Number(new DataView(this.#memory.buffer).getBigUint64(at));
+  }
+  #frame(first, payload) {
+    const opcode = first & 15;
+    const isWhole = first >= 128;
+    if ((first & 112) !== 0) return void this.#break("a frame has a reserved bit");
+    if (opcode >= OPCODE.close) return this.#control(opcode, isWhole, payload);
+    const isMore = opcode === OPCODE.more;
+    if (opcode > OPCODE.binary || isMore !== (this.#opcode !== OPCODE.more)) {
+      return void this.#break("a frame is out of order");
+    }
+    if (isWhole && !isMore) return this.#message(opcode, payload);
+    if (!isMore) this.#opcode = opcode;
+    this.#parts.push(payload.slice());
+    this.#partBytes += payload.length;
+    if (isWhole) this.#finishMessage();
+  }
+  #control(opcode, isWhole, payload) {
+    if (!isWhole || payload.length > CONTROL_BYTES_MAX) {
+      return void this.#break("a control frame is too large");
+    }
+    if (opcode === OPCODE.ping) return this.#events.ping(payload.slice());
+    if (opcode === OPCODE.pong) return this.#events.pong();
+    if (opcode !== OPCODE.close) return void this.#break(`a frame has the opcode ${opcode}`);
+    this.#state = "over";
+    const code = payload.length < 2 ? 1005 : payload[0] << 8 | payload[1];
+    this.#events.closeFrame(code, UTF_8.decode(payload.subarray(2)));
+  }
+  #message(opcode, payload) {
+    if (opcode === OPCODE.text) return this.#events.text(UTF_8.decode(payload));
+    const isLarge = payload.length >= this.#memory.length * SHARED_PART;
+    this.#isShared ||= isLarge;
+    this.#events.binary(isLarge ? payload : payload.slice());
+  }
+  #finishMessage() {
+    const whole = new Uint8Array(this.#partBytes);
+    let at = 0;
+    for (const part of this.#parts) {
+      whole.set(part, at);
+      at += part.length;
+    }
+    const opcode = this.#opcode;
+    this.#parts = [];
+    this.#partBytes = 0;
+    this.#opcode = OPCODE.more;
+    if (opcode === OPCODE.text) this.#events.text(UTF_8.decode(whole));
+    else this.#events.binary(whole);
+  }
+  #break(reason) {
+    this.#state = "over";
+    this.#events.violation(reason);
+    return false;
+  }
+};
+
+// sdk/typescript/channels/deno_socket.ts
+var HEAD_BYTES_MAX = 16 * 1024;
+var KEY_SUFFIX = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+var KEY_BYTES = 16;
+var encoder2 = new TextEncoder();
+function isForDeno(url) {
+  const { protocol, hostname } = new URL(url);
+  return protocol === "ws:" && isLoopback(hostname) && denoGlobal()?.connect !== void 0;
+}
+function openDenoSocket(url, events, times = SOCKET_TIMES) {
+  return new DenoSocket(new URL(url), events, times);
+}
+var DenoSocket = class {
+  #events;
+  #times;
+  #frames;
+  #stream;
+  #state = "opening";
+  /** Frames that wait, and those that are being written. */
+  #waiting = new FrameBuffer();
+  #sent = new FrameBuffer();
+  #isWriting = false;
+  #isPaused = false;
+  /** The end as the engine said it. */
+  #end;
+  #problem = "";
+  #silentMs = 0;
+  /** Resolves when more may be sent. */
+  #room;
+  #wake;
+  #openTimer;
+  #pingTimer;
+  constructor(url, events, times) {
+    this.#events = events;
+    this.#times = times;
+    this.#frames = new EngineFrames({
+      text: (text) => this.#events.message(text),
+      binary: (bytes) => this.#events.message(bytes),
+      ping: (payload) => this.#add(OPCODE.pong, payload),
+      pong() {
+      },
+      closeFrame: (code, reason) => this.#closeFrame(code, reason),
+      violation: (reason) => this.#lost(reason)
+    }, INBOUND_BYTES_MAX);
+    this.#openTimer = setTimeout(() => {
+      this.#lost(`no answer within ${this.#times.openMs} ms`);
+    }, this.#times.openMs);
+    this.#run(url).catch((error) => this.#lost(this.#problem || thrownText(error)));
+  }
+  send(data) {
+    if (this.#state !== "open") return void 0;
+    if (typeof data === "string") this.#add(OPCODE.text, encoder2.encode(data));
+    else this.#add(OPCODE.binary, data);
+    if (this.#waiting.length <= UNSENT_BYTES_MAX) return void 0;
+    return (this.#room ??= Promise.withResolvers()).promise;
+  }
+  pause() {
+    this.#isPaused = true;
+    this.#frames.pause();
+  }
+  resume() {
+    this.#isPaused = false;
+    this.#silentMs = 0;
+    this.#frames.resume();
+    this.#wake?.();
+  }
+  finish(code, reason) {
+    if (this.#state === "opening") return this.#lost("ended");
+    if (this.#state !== "open") return;
+    this.#sendClose(code, shortReason(reason));
+    this.#state = "finishing";
+    this.resume();
+  }
+  terminate() {
+    this.#lost("ended");
+  }
+  /** Connects, then reads until the connection ends. */
+  async #run(url) {
+    const stream = await connect(url);
+    if (this.#state === "over") return stream.close();
+    this.#stream = stream;
+    attempt(() => stream.setNoDelay(true));
+    if (!await this.#upgrade(stream, url)) return;
+    clearTimeout(this.#openTimer);
+    this.#state = "open";
+    this.#pingTimer = setInterval(() => this.#heartbeat(), this.#times.pingMs);
+    this.#events.opened();
+    for (; ; ) {
+      this.#frames.read();
+      while (this.#isPaused && !this.#isOver) {
+        await new Promise((resolve) => this.#wake = resolve);
+        this.#frames.read();
+      }
+      if (this.#isOver) return;
+      const count = await stream.read(this.#frames.room());
+      if (count === null) return this.#lost("connection lost");
+      this.#silentMs = 0;
+      this.#frames.added(count);
+    }
+  }
+  /** Sends the request and reads the response; what follows it is left to the frames. */
+  async #upgrade(stream, url) {
+    const key = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(KEY_BYTES))));
+    const accept = acceptOf(key);
+    await writeAll(stream, upgradeRequest(url, key));
+    const memory = new Uint8Array(HEAD_BYTES_MAX);
+    for (let end3 = 0; end3 < HEAD_BYTES_MAX; ) {
+      const count = await stream.read(memory.subarray(end3));
+      if (count === null) break;
+      end3 += count;
+      const head = new TextDecoder("latin1").decode(memory.subarray(0, end3));
+      const headBytes = head.indexOf("\r\n\r\n") + 4;
+      if (headBytes < 4) continue;
+      const status = /^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? "";
+      const accepted = /\r\nsec-websocket-accept: *(\S+)/i.exec(head)?.[1];
+      if (status === "101" && accepted === await accept) {
+        this.#frames.begin(memory.subarray(headBytes, end3));
+        return !this.#isOver;
+      }
+      this.#lost(status === "101" ? "the upgrade was not accepted" : `HTTP ${status}`);
+      return false;
+    }
+    this.#lost("the response to the upgrade is not HTTP");
+    return false;
+  }
+  get #isOver() {
+    return this.#state === "over";
+  }
+  #add(opcode, payload) {
+    this.#waiting.add(opcode, payload);
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    this.#write(this.#stream).catch((error) => this.#lost(thrownText(error)));
+  }
+  async #write(stream) {
+    while (this.#waiting.length > 0) {
+      const frames = this.#waiting;
+      this.#waiting = this.#sent;
+      this.#sent = frames;
+      this.#room?.resolve();
+      this.#room = void 0;
+      await writeAll(stream, frames.bytes());
+      frames.clear();
+    }
+    this.#isWriting = false;
+    if (this.#end) this.#over(this.#end.code, this.#end.reason);
+  }
+  #sendClose(code, reason) {
+    const payload = code === 1005 ? [] : [
+      code >> 8,
+      code & 255,
+      ...encoder2.encode(reason)
+    ];
+    this.#add(OPCODE.close, Uint8Array.from(payload));
+  }
+  /** The engine has closed: it gets the own close frame behind all that was sent before. */
+  #closeFrame(code, reason) {
+    this.#end = {
+      code,
+      reason
+    };
+    const isFinished = this.#state === "finishing";
+    this.#state = "finishing";
+    if (!isFinished) this.#sendClose(code, reason);
+    if (!this.#isWriting) this.#over(code, reason);
+  }
+  /** Pings also while it does not read, so that the engine knows that this side lives. */
+  #heartbeat() {
+    if (this.#isPaused) this.#silentMs = 0;
+    else this.#silentMs += this.#times.pingMs;
+    if (this.#silentMs < this.#times.silenceMs) return this.#add(OPCODE.ping, new Uint8Array());
+    this.#lost(`nothing received for ${this.#times.silenceMs} ms`);
+  }
+  #lost(reason) {
+    this.#over(this.#end?.code ?? 1006, this.#end?.reason ?? reason);
+  }
+  #over(code, reason) {
+    if (this.#isOver) return;
+    this.#state = "over";
+    clearTimeout(this.#openTimer);
+    clearInterval(this.#pingTimer);
+    this.#frames.stop();
+    attempt(() => this.#stream?.close());
+    this.#room?.resolve();
+    this.#wake?.();
+    this.#events.closed(code, reason);
+  }
+};
+async function connect({ hostname, port }) {
+  const host = hostname.replace(/^\[(.*)\]$/, "$1");
+  const open = (hostname2) => {
+    return denoGlobal().connect({
+      hostname: hostname2,
+      port: Number(port || 80)
+    });
+  };
+  if (host !== "localhost") return await open(host);
+  return await open("127.0.0.1").catch(() => open("::1"));
+}
+function upgradeRequest({ host, pathname, search }, key) {
+  const lines = [
+    `GET ${pathname}${search} HTTP/1.1`,
+    `Host: ${host}`,
+    "Upgrade: websocket",
+    "Connection: Upgrade",
+    `Sec-WebSocket-Key: ${key}`,
+    "Sec-WebSocket-Version: 13"
+  ];
+  return encoder2.encode(`${lines.join("\r\n")}\r
+\r
+`);
+}
+async function acceptOf(key) {
+  const digest = await crypto.subtle.digest("SHA-1", encoder2.encode(key + KEY_SUFFIX));
+  return btoa(String.fromCharCode(...new Uint8Array(digest)));
+}
+async function writeAll(stream, bytes) {
+  for (let at = 0; at < bytes.length; ) {
+    at += await stream.write(at === 0 ? bytes : bytes.subarray(at));
+  }
+}
+
+// sdk/typescript/channels/ws_socket.ts
+var CLOSE_TIMEOUT_MS = 2147483647;
+function openWsSocket(url, events, times = SOCKET_TIMES) {
   return new WsSocket(url, events, times);
 }
 var WsSocket = class {
@@ -5052,7 +5639,10 @@ var WsSocket = class {
     const socket = new WebSocket3(url, [], {
       perMessageDeflate: false,
       maxPayload: INBOUND_BYTES_MAX,
-      closeTimeout: CLOSE_TIMEOUT_MS
+      closeTimeout: CLOSE_TIMEOUT_MS,
+      ...isLoopback(new URL(url).hostname) && {
+        generateMask: withoutMask
+      }
     });
     this.#socket = socket;
     this.#openTimer = setTimeout(() => {
@@ -5096,6 +5686,9 @@ var WsSocket = class {
     this.#events.closed(code, reason);
   }
 };
+function withoutMask(mask) {
+  mask.fill(0);
+}
 function describe(error) {
   const { message = String(error), errors } = error;
   const text = message || errors?.[0]?.message || "no connection";
@@ -5105,51 +5698,32 @@ function describe(error) {
 // sdk/typescript/channels/open_socket.ts
 var POLL_MS = 10;
 var openSocket = (url, events) => {
+  if (isForDeno(url)) return openDenoSocket(url, events);
   return processGlobal() ? openWsSocket(url, events) : openBrowserSocket(url, events);
 };
-var openBrowserSocket = (url, events) => {
-  const socket = new WebSocket(url);
-  socket.binaryType = "arraybuffer";
-  let isOver = false;
-  const end3 = (code, reason) => {
-    if (isOver) return;
-    isOver = true;
-    clearTimeout(timer);
-    events.closed(code, reason);
-  };
-  const timer = setTimeout(() => {
-    socket.close();
-    end3(1006, `no answer within ${OPEN_TIMEOUT_MS} ms`);
-  }, OPEN_TIMEOUT_MS);
-  socket.onopen = () => {
-    clearTimeout(timer);
-    if (!isOver) events.opened();
-  };
-  socket.onmessage = ({ data }) => {
-    if (isOver) return;
-    events.message(typeof data === "string" ? data : new Uint8Array(data));
-  };
-  socket.onclose = ({ code, reason }) => end3(code || 1006, reason || "no connection");
+var openBrowserSocket = (url, { opened, message, closed }) => {
+  const socket = new BrowserSocket(url, {
+    opened,
+    text: message,
+    binary: message,
+    closed
+  });
   const drained = async () => {
-    while (!isOver && socket.bufferedAmount > UNSENT_BYTES_MAX) {
+    while (socket.isOpen && socket.queuedBytes > UNSENT_BYTES_MAX) {
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   };
   return {
     send(data) {
-      if (isOver || socket.readyState !== WebSocket.OPEN) return void 0;
       socket.send(data);
-      return socket.bufferedAmount > UNSENT_BYTES_MAX ? drained() : void 0;
+      return socket.queuedBytes > UNSENT_BYTES_MAX ? drained() : void 0;
     },
     pause() {
     },
     resume() {
     },
     finish: (code, reason) => socket.close(code, shortReason(reason)),
-    terminate() {
-      socket.close();
-      end3(1006, "ended");
-    }
+    terminate: () => socket.end("ended")
   };
 };
 
@@ -5164,8 +5738,15 @@ var HINTS = {
   Generator: "send an array: [...values]",
   Error: "send its message"
 };
+var JsonText = class {
+  text;
+  constructor(text) {
+    this.text = text;
+  }
+};
 function toJson(what, value, depthMax = JSON_DEPTH_MAX) {
   if (value === void 0) return void 0;
+  if (value instanceof JsonText) return value.text;
   let text;
   try {
     text = JSON.stringify(value);
@@ -5880,11 +6461,25 @@ function readAction(value, path) {
   };
   if (type !== "enqueue") throw unexpected(`${path}.type`, `"void" or "enqueue"`, type);
   if (typeof queue !== "string") throw unexpected(`${path}.queue`, "a string", queue);
-  return {
+  const action = {
     type,
     queue
   };
+  for (const name of ENQUEUE_OPTIONS) {
+    const option = value[name];
+    if (option !== void 0 && option !== null) action[name] = option;
+  }
+  return action;
 }
+var ENQUEUE_OPTIONS = [
+  "id",
+  "delay_ms",
+  "run_at_ms",
+  "priority",
+  "expires_ms",
+  "timeout_ms",
+  "keep_result_ms"
+];
 function isObject(value) {
   return value !== null && typeof value === "object" && !Array.isArray(value);
 }
@@ -6429,13 +7024,13 @@ var LAUNCH_ID_HEADER = "x-engine-launch-id";
 // sdk/typescript/ws_transport.ts
 var INBOUND_BYTES_MAX2 = 256 * 1024 * 1024;
 var PROTOCOL_HEADER = "sec-websocket-protocol";
-var TIMES2 = {
+var TIMES = {
   openMs: OPEN_TIMEOUT_MS,
   pingMs: PING_INTERVAL_MS,
   silenceMs: SILENCE_MS,
   closeMs: 1e3
 };
-var wsDial = makeWsDial(TIMES2);
+var wsDial = makeWsDial(TIMES);
 function makeWsDial(times) {
   return (url, events, options) => new WsTransport(url, events, options, times);
 }
@@ -6628,44 +7223,13 @@ function headersOf(options) {
   return headers;
 }
 var browserDial = (url, events, { headers = {} }) => {
-  const socket = new WebSocket(withToken(url, headers));
-  socket.binaryType = "arraybuffer";
-  let isOver = false;
-  let problem = "no connection";
-  const end3 = (code, reason) => {
-    if (isOver) return;
-    isOver = true;
-    clearTimeout(timer);
-    events.closed(code, reason);
-  };
-  const timer = setTimeout(() => {
-    socket.close();
-    end3(1006, `no answer within ${OPEN_TIMEOUT_MS} ms`);
-  }, OPEN_TIMEOUT_MS);
-  socket.onopen = () => {
-    clearTimeout(timer);
-    problem = "";
-    if (!isOver) events.opened();
-  };
-  socket.onmessage = ({ data }) => {
-    if (isOver) return;
-    if (typeof data === "string") events.text(data);
-    else events.binary(new Uint8Array(data));
-  };
-  socket.onerror = (event) => problem = event.message || problem;
-  socket.onclose = ({ code, reason }) => end3(code || 1006, reason || problem);
+  const socket = new BrowserSocket(withToken(url, headers), events);
   return {
-    send(message) {
-      if (!isOver && socket.readyState === WebSocket.OPEN) {
-        socket.send(message);
-      }
-    },
+    send: (message) => socket.send(message),
     get queuedBytes() {
-      return socket.bufferedAmount;
+      return socket.queuedBytes;
     },
-    close(code = 1e3, reason = "") {
-      if (!isOver) socket.close(code, reason);
-    }
+    close: (code = 1e3, reason = "") => socket.close(code, reason)
   };
 };
 function withToken(url, headers) {
@@ -6711,7 +7275,7 @@ var EVENT_FIELDS = [
   "id",
   "retry"
 ];
-var encoder2 = new TextEncoder();
+var encoder3 = new TextEncoder();
 function streamedResponse(payload, result) {
   if (typeof result !== "object" || result === null) return void 0;
   const writer = payload?.response;
@@ -6763,8 +7327,11 @@ async function sendStream(streamed, gone) {
     once: true
   });
   try {
+    const known = sendKnown(streamed);
+    known.catch(() => {
+    });
     let item = await items.next();
-    const type = await sendHead(streamed, item.done ? void 0 : item.value);
+    const type = await known ?? await sendType(streamed, item.done ? void 0 : item.value);
     while (!item.done) {
       await writer.write(encodeItem(item.value, type));
       item = await items.next();
@@ -6783,23 +7350,30 @@ async function end2(items) {
   } catch {
   }
 }
-async function sendHead({ writer, status, headers }, first) {
+async function sendKnown({ writer, status, headers }) {
   if (status !== void 0 && status !== null) {
     await writer.write(JSON.stringify({
       type: "set_status",
       status_code: status
     }));
   }
-  const own = contentType(headers);
-  const type = own ?? (typeof first === "string" ? "text/plain; charset=utf-8" : "");
-  const all = own === void 0 && type !== "" ? withType(headers, type) : headers;
+  const type = contentType(headers);
+  if (type !== void 0) await writer.write(JSON.stringify({
+    type: "set_headers",
+    headers
+  }));
+  return type?.toLowerCase();
+}
+async function sendType({ writer, headers }, first) {
+  const type = typeof first === "string" ? "text/plain; charset=utf-8" : "";
+  const all = type === "" ? headers : withType(headers, type);
   if (all !== void 0 && all !== null) {
     await writer.write(JSON.stringify({
       type: "set_headers",
       headers: all
     }));
   }
-  return type.toLowerCase();
+  return type;
 }
 function contentType(headers) {
   if (typeof headers !== "object" || headers === null) return void 0;
@@ -6824,10 +7398,10 @@ function withType(headers, type) {
   };
 }
 function encodeItem(item, type) {
-  if (typeof item === "string") return encoder2.encode(item);
+  if (typeof item === "string") return encoder3.encode(item);
   if (item instanceof Uint8Array) return item;
   if (item instanceof ArrayBuffer) return new Uint8Array(item);
-  if (type.startsWith(EVENT_STREAM)) return encoder2.encode(eventOf(item));
+  if (type.startsWith(EVENT_STREAM)) return encoder3.encode(eventOf(item));
   const message = `A response that is a stream carries strings and Uint8Array; objects need the content-type ${EVENT_STREAM}`;
   throw new EngineError("serialization_error", message);
 }
@@ -7137,6 +7711,81 @@ function findLanguage() {
   const { navigator } = globalThis;
   if (navigator?.language) return navigator.language;
   return attempt(() => new Intl.DateTimeFormat().resolvedOptions().locale) ?? null;
+}
+
+// sdk/typescript/implementation.ts
+function planFunction(id, implementation, options) {
+  checkId("A function's id", id, "math::add");
+  const invocation = isInvocation(implementation) ? readInvocation(id, implementation) : void 0;
+  if (!invocation) checkCallable(`The handler of ${id}`, implementation);
+  const { description, request_format, response_format, metadata, namespace } = options;
+  checkNamespace(namespace);
+  const message = {
+    type: "registerfunction",
+    id,
+    ...description !== void 0 && {
+      description
+    },
+    ...request_format !== void 0 && {
+      request_format
+    },
+    ...response_format !== void 0 && {
+      response_format
+    },
+    ...metadata !== void 0 && {
+      metadata
+    },
+    ...invocation !== void 0 && {
+      invocation
+    },
+    ...namespace !== void 0 && {
+      namespace
+    }
+  };
+  const handler = invocation ? notInvokable(id) : implementation;
+  return {
+    message,
+    handler
+  };
+}
+function readInvocation(id, given) {
+  const { url, method, timeout_ms, headers, auth } = given;
+  if (!isWebAddress(url)) {
+    const example = "https://api.example.com/quote";
+    throw invalid(`The url of ${id} must be an address such as ${example}, got ${show(url)}`);
+  }
+  if (timeout_ms !== void 0) checkTimeout(`timeout_ms of ${id}`, timeout_ms);
+  return {
+    url,
+    ...method !== void 0 && {
+      method
+    },
+    ...timeout_ms !== void 0 && {
+      timeout_ms
+    },
+    ...headers !== void 0 && {
+      headers: {
+        ...headers
+      }
+    },
+    ...auth !== void 0 && {
+      auth: {
+        ...auth
+      }
+    }
+  };
+}
+function isInvocation(implementation) {
+  return typeof implementation === "object" && implementation !== null && "url" in implementation;
+}
+function isWebAddress(url) {
+  return typeof url === "string" && URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
+}
+function notInvokable(id) {
+  return () => {
+    const message = `${id} is served by its URL, not by its worker`;
+    throw new EngineError("function_not_invokable", message);
+  };
 }
 
 // sdk/typescript/inbound.ts
@@ -8039,6 +8688,7 @@ var TokenBucket = class {
 };
 
 // sdk/typescript/worker.ts
+var PUBLISH = "publish";
 function registerWorker(url, options = {}) {
   const address = readUrl(url ?? environment("ENGINE_URL") ?? ENGINE_URL_DEFAULT);
   return Worker.connect(address, options);
@@ -8143,53 +8793,9 @@ var Worker = class _Worker {
   get connectionState() {
     return this.#connection.state;
   }
-  /**
-   * Registers a function. The same id replaces the earlier registration of this worker.
-   *
-   * A registration that the engine rejects is reported to `onError`.
-   *
-   * @param id `<group>::<name>`, such as `math::add`; at most 1,024 characters. `engine::*` is
-   * reserved.
-   * @param handler Runs the calls, concurrently.
-   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for options that JSON cannot
-   * represent.
-   *
-   * @example A function whose payload the engine checks
-   * ```ts
-   * import { registerWorker } from "engine-sdk";
-   *
-   * const worker = registerWorker();
-   * worker.registerFunction("math::half", (n: number) => n / 2, {
-   *   description: "Halves a number",
-   *   request_format: { type: "number" },
-   * });
-   * await worker.shutdown();
-   * ```
-   */
-  registerFunction(id, handler, options = {}) {
-    checkId("A function's id", id, "math::add");
-    checkCallable(`The handler of ${id}`, handler);
-    checkNamespace(options.namespace);
-    const { description, request_format, response_format, metadata, namespace } = options;
-    return this.#registrations.addFunction({
-      type: "registerfunction",
-      id,
-      ...description !== void 0 && {
-        description
-      },
-      ...request_format !== void 0 && {
-        request_format
-      },
-      ...response_format !== void 0 && {
-        response_format
-      },
-      ...metadata !== void 0 && {
-        metadata
-      },
-      ...namespace !== void 0 && {
-        namespace
-      }
-    }, handler);
+  registerFunction(id, implementation, options = {}) {
+    const { message, handler } = planFunction(id, implementation, options);
+    return this.#registrations.addFunction(message, handler);
   }
   /**
    * Registers a trigger: its function is called on events of its type.
@@ -8322,6 +8928,113 @@ var Worker = class _Worker {
     return this.#calls.call(request);
   }
   /**
+   * Puts a call into a queue, which makes it later, at least once.
+   * Resolves when the job is on disk.
+   *
+   * @throws {InvocationError} `enqueue_error`, if there is no such queue or it cannot keep the job;
+   * `deserialization_error` for a bad option; otherwise as {@linkcode Worker.trigger}.
+   *
+   * @example A mail in a minute
+   * ```ts
+   * import { registerWorker } from "engine-sdk";
+   *
+   * const worker = registerWorker(undefined, { timeoutMs: 500 });
+   * const payload = { to: "a@b.c" };
+   * await worker.enqueue({ function_id: "mail::send", payload, queue: "mail", delay_ms: 60_000 })
+   *   .catch((error) => error.code); // `TIMEOUT` if no engine runs.
+   * await worker.shutdown();
+   * ```
+   */
+  enqueue(request) {
+    const { function_id, payload, namespace, queue = "default", ...options } = request;
+    const action = TriggerAction.Enqueue({
+      queue,
+      ...options
+    });
+    return this.trigger({
+      function_id,
+      payload,
+      namespace,
+      action
+    });
+  }
+  /**
+   * Publishes a message to all functions that are subscribed to a topic at that moment, at most
+   * once; `engine-pubsub` provides it. Resolves when the engine has accepted the message, before it
+   * is delivered.
+   *
+   * @param topic Such as `orders.created`; without `*` and `>`.
+   * @param data Any JSON. Default: `null`.
+   * @throws {InvocationError} As {@linkcode Worker.trigger}: `function_not_found` without
+   * `engine-pubsub`; `overloaded`; `topic_not_set`; `VALUE_TOO_LARGE`; `deserialization_error` for
+   * a topic that is too long or has a wildcard.
+   *
+   * @example
+   * ```ts
+   * import { registerWorker } from "engine-sdk";
+   *
+   * const worker = registerWorker(undefined, { timeoutMs: 500 });
+   * const code = await worker.publish("orders.created", { id: 7 }).catch((error) => error.code);
+   * console.log(code); // `TIMEOUT` if no engine runs.
+   * await worker.shutdown();
+   * ```
+   */
+  async publish(topic, data) {
+    await this.trigger({
+      function_id: PUBLISH,
+      payload: {
+        topic,
+        data
+      }
+    });
+  }
+  /**
+   * Calls `handler` with each message of a topic, or of all topics that a pattern matches, until it
+   * is unregistered. Every worker that subscribes gets every message; for replicas that share them,
+   * register a function and a trigger of type `subscribe` instead.
+   *
+   * A pattern that the engine rejects is reported to `onError`.
+   *
+   * @param topic A topic, or a pattern: `*` stands for one part, `>` at the end for one or more.
+   * @param handler Its first argument is the published data; its result is ignored.
+   * @throws {EngineError} `INVALID_ARGUMENTS`.
+   *
+   * @example
+   * ```ts
+   * import { registerWorker } from "engine-sdk";
+   *
+   * const worker = registerWorker();
+   * const subscription = worker.subscribe("orders.*", ({ id }: { id: number }) => console.log(id));
+   * subscription.unregister();
+   * await worker.shutdown();
+   * ```
+   */
+  subscribe(topic, handler) {
+    checkId("A topic", topic, "orders.created");
+    const function_id = `subscription::${newId()}`;
+    const options = {
+      description: `Messages of ${topic}`,
+      metadata: {
+        internal: true
+      }
+    };
+    const called = this.registerFunction(function_id, handler, options);
+    const trigger = this.registerTrigger({
+      type: "subscribe",
+      function_id,
+      config: {
+        topic
+      }
+    });
+    return {
+      id: trigger.id,
+      unregister: () => {
+        trigger.unregister();
+        called.unregister();
+      }
+    };
+  }
+  /**
    * Creates a channel: a stream of bytes and text messages between any two workers, whose ends
    * travel inside payloads. The engine forwards what is written and holds the writer back while the
    * reader is slow. An end that never connects ends the channel after 5 minutes.
@@ -8443,12 +9156,6 @@ var Worker = class _Worker {
     }
   }
 };
-function checkOptions(options) {
-  checkTimeout("timeoutMs", options.timeoutMs ?? CALL_TIMEOUT_MS);
-  checkWhenDisconnected(options.whenDisconnected);
-  checkReconnect(options.reconnect ?? {});
-  if (options.onError) checkCallable("onError", options.onError);
-}
 function failures({ dial, clock = platformClock }) {
   if (dial) return {};
   const printer2 = new FailurePrinter(() => clock.now());

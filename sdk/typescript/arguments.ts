@@ -6,12 +6,14 @@
  *
  * @module
  */
-import type { ReconnectOptions } from "./options.ts";
+import type { ReconnectOptions, WorkerOptions } from "./options.ts";
 import { EngineError } from "./wire/errors.ts";
 import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./wire/limits.ts";
 
 /** Largest message that the SDK sends: what an engine accepts by default. */
 export const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
+/** Size of the parts in which a long text is counted. */
+const SCRATCH_BYTES = 64 * 1024;
 /** Most bytes of UTF-8 for a character of a string. */
 const CHAR_BYTES_MAX = 3;
 
@@ -76,6 +78,14 @@ export function checkTimeout(what: string, timeout: unknown): asserts timeout is
   throw invalid(`${what} must be ${range}, got ${show(timeout)}`);
 }
 
+/** @throws {EngineError} `INVALID_ARGUMENTS` for options of a worker that do not fit. */
+export function checkOptions(options: WorkerOptions): void {
+  checkTimeout("timeoutMs", options.timeoutMs ?? TIMEOUT_MS_MAX);
+  checkWhenDisconnected(options.whenDisconnected);
+  checkReconnect(options.reconnect ?? {});
+  if (options.onError) checkCallable("onError", options.onError);
+}
+
 /** @throws {EngineError} `INVALID_ARGUMENTS` for numbers that are not positive. */
 export function checkReconnect({ firstMs, maxMs, maxAttempts }: ReconnectOptions): void {
   for (const [name, value] of Object.entries({ firstMs, maxMs, maxAttempts })) {
@@ -101,13 +111,29 @@ export function checkSize(
   limit_bytes: number = MESSAGE_BYTES_MAX,
 ): void {
   if (frame.length * CHAR_BYTES_MAX <= limit_bytes) return;
-  const bytes = frame.length > limit_bytes ? frame.length : new TextEncoder().encode(frame).length;
+  const bytes = frame.length > limit_bytes ? frame.length : utf8Bytes(frame);
   if (bytes <= limit_bytes) return;
   const message = `${what} takes ${bytes} bytes; at most ${limit_bytes} are allowed`;
   throw new EngineError("serialization_error", message, { details: { bytes, limit_bytes } });
 }
 
-function invalid(message: string): EngineError {
+/** Bytes of a text as UTF-8, counted part by part: a frame may have many megabytes. */
+function utf8Bytes(text: string): number {
+  const encoder = new TextEncoder();
+  const scratch = new Uint8Array(SCRATCH_BYTES);
+  let bytes = 0;
+  for (let at = 0; at < text.length;) {
+    // The parts are views, and a pair that is cut by the end of one is left to the next.
+    const part = text.slice(at, at + SCRATCH_BYTES);
+    const { read, written } = encoder.encodeInto(part, scratch);
+    at += read;
+    bytes += written;
+  }
+  return bytes;
+}
+
+/** An error about arguments. */
+export function invalid(message: string): EngineError {
   return new EngineError("INVALID_ARGUMENTS", message);
 }
 
@@ -116,7 +142,7 @@ function showUrl(url: unknown): string {
 }
 
 /** A short description of a value for the message of an error. */
-function show(value: unknown): string {
+export function show(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.slice(0, 100));
   if (typeof value === "function") return "a function";
   if (typeof value === "object" && value !== null) {

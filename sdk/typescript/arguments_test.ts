@@ -4,6 +4,7 @@ import {
   checkId,
   checkNamespace,
   checkReconnect,
+  checkSize,
   checkTimeout,
   readUrl,
   withoutSecrets,
@@ -75,5 +76,23 @@ Deno.test("withoutSecrets() and error messages hide tokens and passwords", () =>
   assert.equal(withoutSecrets("ws://me:s3cret@host:1/a?token=s3cret#x"), "ws://host:1/a");
   for (const url of ["ftp://host/?token=s3cret", "ws//me:s3cret@host", "://:s3cret@host?s3cret"]) {
     assert.throws(() => readUrl(url), (error: Error) => !error.message.includes("s3cret"));
+  }
+});
+
+Deno.test("checkSize() counts UTF-8 in parts, also where a pair of surrogates is cut", () => {
+  const part = 64 * 1024;
+  const texts = [
+    "x".repeat(part * 2 + 1),
+    `${"x".repeat(part - 1)}${"😀".repeat(part)}`,
+    `${"x".repeat(part - 1)}\ud83d`,
+    `${"é".repeat(part)}\udc00日本`,
+  ];
+  for (const text of texts) {
+    const bytes = new TextEncoder().encode(text).length;
+    checkSize("It", text, bytes);
+    assert.throws(() => checkSize("It", text, bytes - 1), {
+      code: "serialization_error",
+      message: `It takes ${bytes} bytes; at most ${bytes - 1} are allowed`,
+    });
   }
 });

@@ -4,10 +4,10 @@
  *
  * @module
  */
+import { BrowserSocket } from "./browser_socket.ts";
 import type { WorkerOptions } from "./options.ts";
 import { environment, processGlobal } from "./platform.ts";
 import { wsDial } from "./ws_transport.ts";
-import { OPEN_TIMEOUT_MS } from "./wire/limits.ts";
 import { LAUNCH_ID_HEADER } from "./wire/protocol.ts";
 import type { Dial } from "./wire/transport.ts";
 
@@ -34,45 +34,13 @@ export function headersOf(options: WorkerOptions): Record<string, string> {
  * connection whose server selects none of the offered subprotocols.
  */
 export const browserDial: Dial = (url, events, { headers = {} }) => {
-  const socket = new WebSocket(withToken(url, headers));
-  socket.binaryType = "arraybuffer";
-  let isOver = false;
-  // Browsers do not report why a connection failed; Deno does.
-  let problem = "no connection";
-  const end = (code: number, reason: string): void => {
-    if (isOver) return;
-    isOver = true;
-    clearTimeout(timer);
-    events.closed(code, reason);
-  };
-  const timer = setTimeout(() => {
-    socket.close();
-    end(1006, `no answer within ${OPEN_TIMEOUT_MS} ms`);
-  }, OPEN_TIMEOUT_MS);
-  socket.onopen = () => {
-    clearTimeout(timer);
-    problem = "";
-    if (!isOver) events.opened();
-  };
-  socket.onmessage = ({ data }) => {
-    if (isOver) return;
-    if (typeof data === "string") events.text(data);
-    else events.binary(new Uint8Array(data as ArrayBuffer));
-  };
-  socket.onerror = (event) => problem = (event as { message?: string }).message || problem;
-  socket.onclose = ({ code, reason }) => end(code || 1006, reason || problem);
+  const socket = new BrowserSocket(withToken(url, headers), events);
   return {
-    send(message): void {
-      if (!isOver && socket.readyState === WebSocket.OPEN) {
-        socket.send(message as string | Uint8Array<ArrayBuffer>);
-      }
-    },
+    send: (message) => socket.send(message),
     get queuedBytes(): number {
-      return socket.bufferedAmount;
+      return socket.queuedBytes;
     },
-    close(code = 1000, reason = ""): void {
-      if (!isOver) socket.close(code, reason);
-    },
+    close: (code = 1000, reason = "") => socket.close(code, reason),
   };
 };
 

@@ -26,6 +26,15 @@ const HINTS: Readonly<Record<string, string>> = {
   Error: "send its message",
 };
 
+/** A value that is JSON text already, and was checked: it is sent as it is. */
+export class JsonText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
 /**
  * The JSON text of a value; `undefined` for `undefined`.
  *
@@ -38,6 +47,7 @@ export function toJson(
   depthMax: number = JSON_DEPTH_MAX,
 ): string | undefined {
   if (value === undefined) return undefined;
+  if (value instanceof JsonText) return value.text;
   let text: string | undefined;
   try {
     text = JSON.stringify(value);

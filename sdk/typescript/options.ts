@@ -7,7 +7,7 @@
  */
 import type { WorkerClock } from "./platform.ts";
 import type { EngineError } from "./wire/errors.ts";
-import type { Action, Json } from "./wire/protocol.ts";
+import type { Action, EnqueueOptions, Json } from "./wire/protocol.ts";
 import type { Dial } from "./wire/transport.ts";
 
 /**
@@ -153,6 +153,62 @@ export type Handler<In = Json, Out = unknown> = (
   context: CallContext,
 ) => Out | Promise<Out>;
 
+/**
+ * A function whose implementation is a URL: the engine sends the payload there as JSON, and the
+ * JSON of the answer is the result. The engine's configuration (`engine.http_functions`) has to
+ * allow the host.
+ *
+ * @example
+ * ```ts
+ * import type { HttpInvocation } from "engine-sdk";
+ *
+ * const quote: HttpInvocation = {
+ *   url: "https://api.example.com/quote",
+ *   headers: { "X-Tenant": "a" },
+ *   timeout_ms: 8_000,
+ *   auth: { type: "hmac", secret_key: "QUOTES_SECRET" },
+ * };
+ * ```
+ */
+export interface HttpInvocation {
+  /** Absolute address, `https:` or `http:`. */
+  readonly url: string;
+  /** Method of the request. @default `POST` */
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | undefined;
+  /** How long the URL may take; a shorter deadline of the call wins. @default 30000 */
+  readonly timeout_ms?: number | undefined;
+  /** Sent with each request; printable ASCII. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** How the engine proves who it is. */
+  readonly auth?: HttpAuth | undefined;
+}
+
+/**
+ * How the engine proves to a URL who it is. The `*_key` name environment variables of the engine,
+ * not secrets; the engine's `http_functions.auth_env` has to list them.
+ */
+export type HttpAuth =
+  | {
+    /** Sends `x-engine-Signature`: HMAC-SHA256 of time and body. */
+    readonly type: "hmac";
+    /** Variable with the secret. */
+    readonly secret_key: string;
+  }
+  | {
+    /** Sends `Authorization: Bearer`. */
+    readonly type: "bearer";
+    /** Variable with the token. */
+    readonly token_key: string;
+  }
+  | {
+    /** Sends a header of your choice. */
+    readonly type: "api_key";
+    /** Name of the header. */
+    readonly header: string;
+    /** Variable with its value. */
+    readonly value_key: string;
+  };
+
 /** Options of a function. */
 export interface FunctionOptions {
   /** One sentence for listings. */
@@ -289,6 +345,26 @@ export interface CallRequest<In = Json> {
   readonly onProgress?: ((data: Json) => void) | undefined;
 }
 
+/** A call for a queue to make later. */
+export interface EnqueueRequest<In = Json> extends EnqueueOptions {
+  /** Id of the function, such as `mail::send`. */
+  readonly function_id: string;
+  /** Any JSON. @default `null` */
+  readonly payload?: In | undefined;
+  /** Name of the queue. @default `default` */
+  readonly queue?: string | undefined;
+  /** Namespace of the function. @default `default` */
+  readonly namespace?: string | undefined;
+}
+
+/** What a queue answers when a job is on disk. */
+export interface EnqueueReceipt {
+  /** Id of the job. */
+  readonly messageReceiptId: string;
+  /** A job with this id came within a day; nothing was added. */
+  readonly duplicate?: true;
+}
+
 /**
  * Ways to run a function other than by waiting for its result.
  *
@@ -306,7 +382,10 @@ export const TriggerAction = {
   Void: (): Action => ({ type: "void" }),
   /**
    * Puts the call into a queue: it resolves with `{ messageReceiptId }` when the queue has accepted
-   * it, and fails with `enqueue_error` if there is no such queue.
+   * it, and fails with `enqueue_error` if there is no such queue. See {@linkcode EnqueueOptions}
+   * for delays, priority and more.
    */
-  Enqueue: ({ queue }: { queue: string }): Action => ({ type: "enqueue", queue }),
+  Enqueue: ({ queue, ...options }: { queue: string } & EnqueueOptions): Action => {
+    return { type: "enqueue", queue, ...options };
+  },
 } as const;

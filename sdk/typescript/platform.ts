@@ -32,6 +32,16 @@ interface ProcessLike {
   nextTick?(task: () => void): void;
 }
 
+/** A TCP connection of Deno. */
+export interface TcpStream {
+  /** Bytes read, `null` at the end. */
+  read(into: Uint8Array): Promise<number | null>;
+  /** Bytes written, which may be fewer. */
+  write(bytes: Uint8Array): Promise<number>;
+  setNoDelay(isOn: boolean): void;
+  close(): void;
+}
+
 /** The parts of the `Deno` global that are used. */
 interface DenoLike {
   readonly pid: number;
@@ -39,6 +49,7 @@ interface DenoLike {
   readonly env: { get(name: string): string | undefined };
   hostname(): string;
   osRelease(): string;
+  connect?(address: { hostname: string; port: number }): Promise<TcpStream>;
 }
 
 /** The result of `read`; `undefined` if it throws, as Deno does without a permission. */

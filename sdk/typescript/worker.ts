@@ -12,9 +12,7 @@ import {
   checkCallable,
   checkId,
   checkNamespace,
-  checkReconnect,
-  checkTimeout,
-  checkWhenDisconnected,
+  checkOptions,
   readUrl,
   withoutSecrets,
 } from "./arguments.ts";
@@ -30,18 +28,23 @@ import { type Connection, ConnectionListeners, ReconnectingConnection } from "./
 import { dialPlatform, headersOf, withTlsHint } from "./dial.ts";
 import { Handlers, type HandlerSetup } from "./handlers.ts";
 import { describeWorker } from "./identity.ts";
+import { planFunction } from "./implementation.ts";
 import { type InboundSetup, receive } from "./inbound.ts";
 import { FailurePrinter, markOutput, printError, setDefaultWorker, setLogSink } from "./logger.ts";
-import type {
-  CallRequest,
-  ConnectionState,
-  FunctionOptions,
-  Handler,
-  Registration,
-  TriggerHandlers,
-  TriggerInput,
-  TriggerTypeInput,
-  WorkerOptions,
+import {
+  type CallRequest,
+  type ConnectionState,
+  type EnqueueReceipt,
+  type EnqueueRequest,
+  type FunctionOptions,
+  type Handler,
+  type HttpInvocation,
+  type Registration,
+  TriggerAction,
+  type TriggerHandlers,
+  type TriggerInput,
+  type TriggerTypeInput,
+  type WorkerOptions,
 } from "./options.ts";
 import { environment, newId, platformClock } from "./platform.ts";
 import { ProvidedTriggers } from "./provided_triggers.ts";
@@ -59,6 +62,9 @@ import {
   type Json,
   type WorkerRegistered,
 } from "./wire/protocol.ts";
+
+/** The function of `engine-pubsub`. */
+const PUBLISH = "publish";
 
 /**
  * Creates a worker, which connects to the engine in the background: registrations and calls are
@@ -220,21 +226,41 @@ export class Worker implements AsyncDisposable {
   registerFunction<In = Json, Out = unknown>(
     id: string,
     handler: Handler<In, Out>,
+    options?: FunctionOptions,
+  ): Registration;
+
+  /**
+   * Registers a function whose implementation is a URL: the engine makes the request, and callers
+   * see no difference. The function exists while this worker is connected.
+   *
+   * The engine's configuration has to allow the host; what it refuses is reported to `onError`.
+   *
+   * @param invocation The URL and how to request it.
+   * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for options that JSON cannot
+   * represent.
+   *
+   * @example A service that knows nothing of the engine
+   * ```ts
+   * import { registerWorker } from "engine-sdk";
+   *
+   * const worker = registerWorker();
+   * worker.registerFunction("legacy::quote", { url: "https://api.example.com/quote" });
+   * await worker.shutdown();
+   * ```
+   */
+  registerFunction(
+    id: string,
+    invocation: HttpInvocation,
+    options?: FunctionOptions,
+  ): Registration;
+
+  registerFunction(
+    id: string,
+    implementation: Handler<never> | HttpInvocation,
     options: FunctionOptions = {},
   ): Registration {
-    checkId("A function's id", id, "math::add");
-    checkCallable(`The handler of ${id}`, handler);
-    checkNamespace(options.namespace);
-    const { description, request_format, response_format, metadata, namespace } = options;
-    return this.#registrations.addFunction({
-      type: "registerfunction",
-      id,
-      ...description !== undefined && { description },
-      ...request_format !== undefined && { request_format },
-      ...response_format !== undefined && { response_format },
-      ...metadata !== undefined && { metadata },
-      ...namespace !== undefined && { namespace },
-    }, handler as unknown as Handler);
+    const { message, handler } = planFunction(id, implementation, options);
+    return this.#registrations.addFunction(message, handler);
   }
 
   /**
@@ -360,6 +386,91 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
+   * Puts a call into a queue, which makes it later, at least once.
+   * Resolves when the job is on disk.
+   *
+   * @throws {InvocationError} `enqueue_error`, if there is no such queue or it cannot keep the job;
+   * `deserialization_error` for a bad option; otherwise as {@linkcode Worker.trigger}.
+   *
+   * @example A mail in a minute
+   * ```ts
+   * import { registerWorker } from "engine-sdk";
+   *
+   * const worker = registerWorker(undefined, { timeoutMs: 500 });
+   * const payload = { to: "a@b.c" };
+   * await worker.enqueue({ function_id: "mail::send", payload, queue: "mail", delay_ms: 60_000 })
+   *   .catch((error) => error.code); // `TIMEOUT` if no engine runs.
+   * await worker.shutdown();
+   * ```
+   */
+  enqueue<In = Json>(request: EnqueueRequest<In>): Promise<EnqueueReceipt> {
+    const { function_id, payload, namespace, queue = "default", ...options } = request;
+    const action = TriggerAction.Enqueue({ queue, ...options });
+    return this.trigger<In, EnqueueReceipt>({ function_id, payload, namespace, action });
+  }
+
+  /**
+   * Publishes a message to all functions that are subscribed to a topic at that moment, at most
+   * once; `engine-pubsub` provides it. Resolves when the engine has accepted the message, before it
+   * is delivered.
+   *
+   * @param topic Such as `orders.created`; without `*` and `>`.
+   * @param data Any JSON. Default: `null`.
+   * @throws {InvocationError} As {@linkcode Worker.trigger}: `function_not_found` without
+   * `engine-pubsub`; `overloaded`; `topic_not_set`; `VALUE_TOO_LARGE`; `deserialization_error` for
+   * a topic that is too long or has a wildcard.
+   *
+   * @example
+   * ```ts
+   * import { registerWorker } from "engine-sdk";
+   *
+   * const worker = registerWorker(undefined, { timeoutMs: 500 });
+   * const code = await worker.publish("orders.created", { id: 7 }).catch((error) => error.code);
+   * console.log(code); // `TIMEOUT` if no engine runs.
+   * await worker.shutdown();
+   * ```
+   */
+  async publish(topic: string, data?: unknown): Promise<void> {
+    await this.trigger({ function_id: PUBLISH, payload: { topic, data } });
+  }
+
+  /**
+   * Calls `handler` with each message of a topic, or of all topics that a pattern matches, until it
+   * is unregistered. Every worker that subscribes gets every message; for replicas that share them,
+   * register a function and a trigger of type `subscribe` instead.
+   *
+   * A pattern that the engine rejects is reported to `onError`.
+   *
+   * @param topic A topic, or a pattern: `*` stands for one part, `>` at the end for one or more.
+   * @param handler Its first argument is the published data; its result is ignored.
+   * @throws {EngineError} `INVALID_ARGUMENTS`.
+   *
+   * @example
+   * ```ts
+   * import { registerWorker } from "engine-sdk";
+   *
+   * const worker = registerWorker();
+   * const subscription = worker.subscribe("orders.*", ({ id }: { id: number }) => console.log(id));
+   * subscription.unregister();
+   * await worker.shutdown();
+   * ```
+   */
+  subscribe<Data = Json>(topic: string, handler: Handler<Data>): Registration {
+    checkId("A topic", topic, "orders.created");
+    const function_id = `subscription::${newId()}`;
+    const options = { description: `Messages of ${topic}`, metadata: { internal: true } };
+    const called = this.registerFunction(function_id, handler, options);
+    const trigger = this.registerTrigger({ type: "subscribe", function_id, config: { topic } });
+    return {
+      id: trigger.id,
+      unregister: () => {
+        trigger.unregister();
+        called.unregister();
+      },
+    };
+  }
+
+  /**
    * Creates a channel: a stream of bytes and text messages between any two workers, whose ends
    * travel inside payloads. The engine forwards what is written and holds the writer back while the
    * reader is slow. An end that never connects ends the channel after 5 minutes.
@@ -478,14 +589,6 @@ export class Worker implements AsyncDisposable {
       console.error("[engine] onError failed:", cause);
     }
   }
-}
-
-/** @throws {EngineError} `INVALID_ARGUMENTS`. */
-function checkOptions(options: WorkerOptions): void {
-  checkTimeout("timeoutMs", options.timeoutMs ?? CALL_TIMEOUT_MS);
-  checkWhenDisconnected(options.whenDisconnected);
-  checkReconnect(options.reconnect ?? {});
-  if (options.onError) checkCallable("onError", options.onError);
 }
 
 /** Prints what handlers fail with; a worker in the process of the engine has no log of its own. */

@@ -6,7 +6,7 @@ import { Logger } from "./logger.ts";
 import type { WorkerOptions } from "./options.ts";
 import { registerWorker, type Worker } from "./worker.ts";
 import type { EngineError } from "./wire/errors.ts";
-import type { EngineMessage, Json } from "./wire/protocol.ts";
+import type { EngineMessage, InvocationResult, Json } from "./wire/protocol.ts";
 
 function setup(options: WorkerOptions = {}) {
   const clock = new FakeClock();
@@ -533,6 +533,51 @@ Deno.test("registerWorker() uses its argument, else ENGINE_URL, else the default
   await Promise.all(workers.map((worker) => worker.shutdown()));
 });
 
+Deno.test("publish calls the function of that name, and a subscription is a function and a trigger", async () => {
+  const { errors, fake, worker } = setup();
+  fake.transport.open("w-1").take();
+
+  const published = worker.publish("orders.new", { id: 7 });
+  const heard: Json[] = [];
+  const subscription = worker.subscribe("orders.*", (data) => void heard.push(data));
+
+  const [call, offered, asked] = fake.transport.take() as Record<string, Json>[];
+  assert.deepEqual([call!.function_id, call!.data], ["publish", {
+    topic: "orders.new",
+    data: { id: 7 },
+  }]);
+  assert.deepEqual(offered!.metadata, { internal: true });
+  assert.deepEqual([asked!.trigger_type, asked!.function_id, asked!.config, asked!.id], [
+    "subscribe",
+    offered!.id,
+    { topic: "orders.*" },
+    subscription.id,
+  ]);
+  const { invocation_id, function_id } = call as unknown as InvocationResult;
+  fake.transport.deliver({ type: "invocationresult", invocation_id, function_id });
+  assert.equal(await published, undefined);
+  fake.transport.deliver({
+    type: "invokefunction",
+    invocation_id: "e-1",
+    function_id: offered!.id as string,
+    data: { id: 7 },
+  });
+  await settle();
+  assert.deepEqual(heard, [{ id: 7 }]);
+
+  fake.transport.take();
+  subscription.unregister();
+  subscription.unregister();
+  assert.deepEqual(types(fake.transport.take() as Record<string, Json>[]), [
+    "unregistertrigger",
+    "unregisterfunction",
+  ]);
+  assert.throws(() => worker.subscribe("", () => {}), { code: "INVALID_ARGUMENTS" });
+  assert.throws(() => worker.subscribe("t", 5 as never), { code: "INVALID_ARGUMENTS" });
+  assert.deepEqual(errors, []);
+  await worker.shutdown();
+});
+
 Deno.test("a ping gets a pong, an error is reported, and other messages are ignored", async () => {
   const { errors, fake, worker } = setup();
   fake.transport.open("w-1").take();
@@ -549,5 +594,39 @@ Deno.test("a ping gets a pong, an error is reported, and other messages are igno
     "overloaded",
     "Too much",
   ]]);
+  await worker.shutdown();
+});
+
+Deno.test("a function with a URL is sent as such, and has no handler here", async () => {
+  const { fake, worker } = setup();
+  const url = "https://api.example.com/quote";
+  worker.registerFunction("web::quote", { url, timeout_ms: 800 }, { description: "A quote" });
+  fake.transport.open("w-1");
+
+  const [, registered] = fake.transport.take();
+  assert.deepEqual(registered, {
+    type: "registerfunction",
+    id: "web::quote",
+    description: "A quote",
+    invocation: { url, timeout_ms: 800 },
+  });
+  fake.transport.deliver({
+    type: "invokefunction",
+    invocation_id: "i",
+    function_id: "web::quote",
+  });
+  await settle();
+  const [answer] = fake.transport.take();
+  assert.equal((answer!.error as Record<string, Json>).code, "function_not_invokable");
+  await worker.shutdown();
+});
+
+Deno.test("what is neither a handler nor a URL is no function", async () => {
+  const { worker } = setup();
+  for (const wrong of [undefined, null, {}, "https://api.example.com", { address: "a" }]) {
+    assert.throws(() => worker.registerFunction("a::b", wrong as never), {
+      code: "INVALID_ARGUMENTS",
+    });
+  }
   await worker.shutdown();
 });

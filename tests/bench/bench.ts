@@ -56,14 +56,25 @@ export class Bench {
     return this.alternately(situation, Object.fromEntries(tasks));
   }
 
-  /** Measures several subjects in turn and keeps all rounds for the file. */
+  /** Loads a server with the generator once. */
+  load(run: Run): Promise<Figures> {
+    const { load, options: { seconds } } = this.#parts;
+    return load(run, seconds);
+  }
+
+  /**
+   * Measures several subjects in turn and keeps all rounds for the file.
+   *
+   * @param roundsMax For what takes long and varies little. Default: as many as the options say.
+   */
   async alternately<Name extends string, Found extends object>(
     situation: string,
     subjects: Readonly<Record<Name, () => Promise<Found>>>,
+    roundsMax: number = Infinity,
   ): Promise<Record<Name, Found[]>> {
     const { section, options, report } = this.#parts;
     console.error(`${section}: ${situation}`);
-    const found = await alternately(options.rounds, subjects);
+    const found = await alternately(Math.min(options.rounds, roundsMax), subjects);
     for (const [subject, rounds] of Object.entries<Found[]>(found)) {
       report.measurements.push({ section, situation, subject, rounds });
     }

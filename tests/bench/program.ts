@@ -11,6 +11,8 @@ export interface Program extends AsyncDisposable {
   readonly found: readonly string[];
   /** Writes a line to its standard input and waits for the next line of its output. */
   ask(line: string): Promise<string>;
+  /** Waits for the next line of its output. */
+  next(): Promise<string>;
 }
 
 const START_MS_MAX = 30_000;
@@ -52,6 +54,7 @@ export async function startProgram(
       void input.write(new TextEncoder().encode(`${line}\n`)).catch(() => {});
       return await inTime(answer, ANSWER_MS_MAX, () => `no answer to ${line}:\n${output.text}`);
     },
+    next: () => inTime(output.next(), ANSWER_MS_MAX, () => `nothing came:\n${output.text}`),
     async [Symbol.asyncDispose]() {
       const kill = setTimeout(() => child.kill("SIGKILL"), END_MS_MAX);
       end();

@@ -16,6 +16,17 @@ Deno.test("ask() answers with the line that the program prints next", async () =
   assert.equal(await program.ask("two"), "two");
 });
 
+Deno.test("next() waits for another line of the same reply", async () => {
+  const script = "echo started; read; echo one; read; echo two";
+  await using program = await startProgram("bash", ["-c", script], [/(started)/]);
+  assert.equal(await program.ask("go"), "one");
+
+  const second = program.next();
+  void program.ask("on").catch(() => {});
+
+  assert.equal(await second, "two");
+});
+
 Deno.test("a program that ends before it is ready fails with its output", async () => {
   const starting = startProgram("bash", ["-c", "echo no luck >&2; exit 3"], [/ready/]);
 

@@ -6,7 +6,7 @@
  * disturbs all alike: read the ratios, not the rates. Progress goes to standard error, the tables
  * (Markdown) to standard output, all figures as JSON to a file. With `--compare` a ratio that
  * seems to have become worse is measured once more before it counts. Needs Linux and gcc; takes
- * about five minutes. Exit codes: 1 something failed or became worse, 2 not understood.
+ * about six minutes. Exit codes: 1 something failed or became worse, 2 not understood.
  *
  * @module
  */

@@ -21,6 +21,8 @@ export interface EngineSetup {
   readonly transport: "raw" | "deno-serve";
   /** Default, as in any engine: `true`. */
   readonly traces?: boolean;
+  /** Built-in workers besides state and HTTP. Default: none. */
+  readonly workers?: readonly string[];
 }
 
 /** A transport of the engine that sends everything back. */
@@ -39,7 +41,8 @@ export function startTraced(mode: "bare" | "off" | "on"): Promise<Server> {
 }
 
 /** An engine with state and HTTP and a directory of its own. Ports: workers, HTTP. */
-export async function startEngine({ tree, transport, traces }: EngineSetup): Promise<Server> {
+export async function startEngine(setup: EngineSetup): Promise<Server> {
+  const { tree, transport, traces, workers = [] } = setup;
   const directory = await Deno.makeTempDir({ prefix: "engine-bench-" });
   const remove = () => Deno.remove(directory, { recursive: true });
   const observability = `  - name: engine-observability
@@ -59,7 +62,7 @@ workers:
   - name: engine-http
     config:
       port: 0
-${traces === false ? observability : ""}`,
+${workers.map((name) => `  - name: ${name}\n`).join("")}${traces === false ? observability : ""}`,
   );
   try {
     const patterns = [/ws:\/\/127\.0\.0\.1:(\d+)/, /http:\/\/127\.0\.0\.1:(\d+)/];

@@ -1,11 +1,12 @@
 /**
- * PROTOCOL 4.1 rule 9, 4.3, 4.8, 4.12 and 4.13 from the other end of the wire: triggers of types
+ * PROTOCOL 4.1 rule 9, 4.3, 4.5, 4.7, 5.4, 4.8, 4.12 and 4.13 from the other end of the wire: triggers of types
  * that the engine owns, `http` apart.
  *
  * @module
  */
 import assert from "node:assert/strict";
 import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { RawWsClient } from "../fakes/raw_ws_client.ts";
 import { proveOnWire } from "../fakes/wire_engine.ts";
 
 interface Available {
@@ -114,6 +115,100 @@ proveOnWire("state triggers", {
   },
 });
 
+proveOnWire("cron", {
+  "a function is called at its times, with the times in its payload": async ({ open }) => {
+    const worker = await open();
+    await worker.offer("cron::f");
+    const trigger = triggerOf("cron", "cron::f", { expression: "* * * * * *" });
+    await worker.send({ ...trigger, metadata: { m: 1 } });
+
+    const runs = [await worker.run(), await worker.run()];
+
+    for (const { data, metadata } of runs) {
+      const { trigger: type, job_id, scheduled_time, actual_time } = data as JsonObject;
+      assert.deepEqual([type, job_id, metadata], ["cron", trigger.id, { m: 1 }]);
+      assert.match(scheduled_time as string, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/);
+      assert.match(actual_time as string, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?\+00:00$/);
+      const late = Date.parse(actual_time as string) - Date.parse(scheduled_time as string);
+      assert.ok(late >= 0 && late <= 10_000, `${late} ms late`);
+    }
+    const [first, second] = runs.map(({ data }) => (data as JsonObject).scheduled_time as string);
+    assert.ok(Date.parse(second!) > Date.parse(first!));
+  },
+
+  "an empty, a wrong and an impossible expression are refused": async ({ open }) => {
+    const client = await open();
+    for (
+      const [config, message] of [
+        [{}, /^Cron expression is required$/],
+        [{ expression: "" }, /^Cron expression is required$/],
+        [{ expression: "0 61 * * * *" }, /field 2 .* at character 3/],
+        [{ expression: "0 0 0 30 2 *" }, /never fires/],
+        [{ expression: "* * * * * *", timezone: "Europe/Berln" }, /did you mean Europe\/Berlin/],
+      ] as const
+    ) {
+      const trigger = triggerOf("cron", "any::f", config as unknown as JsonObject);
+      await client.send(trigger);
+      const { type, id, error } = await client.receive();
+      assert.deepEqual([type, id], ["triggerregistrationresult", trigger.id]);
+      assert.equal((error as JsonObject).code, "trigger_registration_failed");
+      assert.match((error as JsonObject).message as string, message);
+    }
+  },
+});
+
+proveOnWire("pub/sub", {
+  "every subscriber gets what is published, with its own metadata": async ({ open }) => {
+    const [a, b, user] = [await open(), await open(), await open()];
+    for (
+      const [client, id, topic] of [[a, "sub::a", "news.eu"], [b, "sub::b", "news.*"]] as const
+    ) {
+      await client.offer(id);
+      await client.send({ ...triggerOf("subscribe", id, { topic }), metadata: { id } });
+      await client.receivesNothing();
+    }
+
+    const answer = await user.call("publish", { topic: "news.eu", data: { n: 1, none: null } });
+    await user.value("publish", { topic: "news", data: 2 });
+
+    assert.equal("result" in answer, false);
+    for (const [client, id] of [[a, "sub::a"], [b, "sub::b"]] as const) {
+      const { data, metadata, invocation_id } = await client.run();
+      assert.deepEqual([data, metadata], [{ n: 1, none: null }, { id }]);
+      assert.equal(typeof invocation_id, "string");
+      await client.receivesNothing();
+    }
+  },
+
+  "removing one subscription leaves the others of its topic": async ({ open }) => {
+    const [worker, user] = [await open(), await open()];
+    await worker.offer("kept::f");
+    const gone = triggerOf("subscribe", "kept::f", { topic: "kept", n: 1 });
+    await worker.send(gone, triggerOf("subscribe", "kept::f", { topic: "kept", n: 2 }));
+    await worker.receivesNothing();
+
+    await worker.send({ type: "unregistertrigger", id: gone.id!, trigger_type: "subscribe" });
+    await worker.receivesNothing();
+    await user.value("publish", { topic: "kept", data: 1 });
+
+    assert.equal((await worker.run()).data, 1);
+    await worker.receivesNothing();
+  },
+
+  "a publish without a topic, and wrong topics, are errors": async ({ open }) => {
+    const client = await open();
+
+    assert.equal((await client.failure("publish", { topic: "" })).code, "topic_not_set");
+    for (const topic of [1, "a.*", "x".repeat(1024 * 1024)]) {
+      const { code } = await client.failure("publish", { topic });
+      assert.equal(code, "deserialization_error");
+    }
+    await client.send(triggerOf("subscribe", "any::f", { topic: "a.>.b" }));
+    const refused = await client.receive();
+    assert.equal((refused.error as JsonObject).code, "trigger_registration_failed");
+  },
+});
+
 proveOnWire("triggers of the engine itself", {
   "`engine::functions-available` lists all functions whenever they change": async (
     { open },
@@ -161,5 +256,82 @@ proveOnWire("triggers of the engine itself", {
       { event: "worker_metadata_updated", worker_id },
       { event: "worker_disconnected", worker_id },
     ]);
+  },
+});
+
+proveOnWire("websocket triggers", {
+  "connect, each message and the close run functions, in order, with one id": async (wire) => {
+    const worker = await wire.open();
+    await worker.offer("ws::join", "ws::said", "ws::left");
+    await worker.send({
+      ...triggerOf("websocket", "ws::said", {
+        api_path: "/ws/:room",
+        connect_function_id: "ws::join",
+        close_function_id: "ws::left",
+        format: "json",
+      }),
+      metadata: { m: 1 },
+    });
+    await worker.receivesNothing();
+    const port = Number(new URL(wire.httpUrl).port);
+    const connecting = RawWsClient.connect(port, { path: "/ws/a?x=1" });
+    const joined = await worker.run({ result: { groups: ["g"], context: { u: 1 }, data: "hi" } });
+    using client = await connecting;
+    assert.equal(await client.nextText(), "hi");
+    await client.text('{"n":1}');
+    const said = await worker.run({ result: { ok: true } });
+    assert.equal(await client.nextText(), '{"ok":true}');
+    await client.close(4000, "done");
+    const left = await worker.run();
+
+    const base = { path: "/ws/:room", path_params: { room: "a" } };
+    const trigger = { type: "websocket", path: "/ws/:room" };
+    const [connect, message, close] = [joined, said, left].map(({ data }) => data as JsonObject);
+    const { connection_id, headers: _headers, ...request } = connect!;
+    assert.deepEqual(request, {
+      event: "connect",
+      ...base,
+      method: "GET",
+      query_params: { x: "1" },
+      query_string: "x=1",
+      trigger,
+    });
+    const later = { connection_id, ...base, groups: ["g"], context: { u: 1 }, trigger };
+    assert.deepEqual(message, { event: "message", ...later, data: { n: 1 } });
+    assert.deepEqual(close, { event: "close", ...later, code: 4000, reason: "done" });
+    for (const { metadata } of [joined, said, left]) assert.deepEqual(metadata, { m: 1 });
+  },
+
+  "a connect that refuses is answered as a request, and nothing follows": async (wire) => {
+    const worker = await wire.open();
+    await worker.offer("no::join", "no::said");
+    const config = { api_path: "/no", connect_function_id: "no::join" };
+    await worker.send(triggerOf("websocket", "no::said", config));
+    await worker.receivesNothing();
+    const connecting = RawWsClient.connect(Number(new URL(wire.httpUrl).port), { path: "/no" });
+
+    await worker.run({ result: { status_code: 403, body: { why: "no" } } });
+
+    using client = await connecting;
+    assert.equal(client.status, 403);
+    await worker.receivesNothing();
+  },
+
+  "websocket::send reaches a group, and an id that is not open is an error": async (wire) => {
+    const [worker, user] = [await wire.open(), await wire.open()];
+    await worker.offer("to::join", "to::said");
+    const config = { api_path: "/to", connect_function_id: "to::join" };
+    await worker.send(triggerOf("websocket", "to::said", config));
+    await worker.receivesNothing();
+    const connecting = RawWsClient.connect(Number(new URL(wire.httpUrl).port), { path: "/to" });
+    await worker.run({ result: { groups: ["to"] } });
+    using client = await connecting;
+
+    const sent = await user.value("websocket::send", { group: "to", data: [1] });
+    const { error } = await user.call("websocket::send", { connection_id: "x", data: 1 });
+
+    assert.deepEqual(sent, { reached: 1, closed: 0 });
+    assert.equal(await client.nextText(), "[1]");
+    assert.equal((error as JsonObject).code, "connection_not_found");
   },
 });

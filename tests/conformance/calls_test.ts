@@ -264,7 +264,8 @@ proveOnWire("three modes", {
 
     const error = await caller.failure("queue::f", 1, { action });
 
-    assert.deepEqual(error, { code: "enqueue_error", message: "Queue 'mails' not found" });
+    const { code, message } = error as JsonObject;
+    assert.deepEqual([code, message], ["enqueue_error", "Queue 'mails' not found"]);
     await worker.receivesNothing();
   },
 

@@ -126,6 +126,38 @@ proveOnWire("channels", {
     assert.deepEqual(await endOf(writer), { code: 1000, bytes: 0, reason: "reader_closed" });
   },
 
+  "when the reader is lost, the writer is closed as well": async (wire) => {
+    const { refs, connect } = await setup(wire);
+    const [writer, reader] = [await connect(refs.writer), await connect(refs.reader)];
+
+    reader.destroy();
+
+    assert.deepEqual(await endOf(writer), { code: 1000, bytes: 0, reason: "reader_closed" });
+  },
+
+  "references pass through a call and its result unchanged": async (wire) => {
+    const { client, refs, connect } = await setup(wire);
+    const callee = await wire.open();
+    await callee.offer("channels::pass");
+    const data = { list: [{ reader: { ...refs.reader }, note: 1 }] };
+
+    const returned = client.value("channels::pass", data);
+    const { invocation_id, function_id, data: received } = await callee.receive();
+    const result = { writer: { ...refs.writer } };
+    await callee.send({
+      type: "invocationresult",
+      invocation_id: invocation_id!,
+      function_id: function_id!,
+      result,
+    });
+
+    assert.deepEqual(received, data);
+    assert.deepEqual(await returned, result);
+    const [writer, reader] = [await connect(refs.writer), await connect(refs.reader)];
+    await writer.text("through both");
+    assert.equal(await reader.nextText(), "through both");
+  },
+
   "when the writer is lost, the reader learns that the stream is not whole": async (wire) => {
     const { refs, connect } = await setup(wire);
     const [writer, reader] = [await connect(refs.writer), await connect(refs.reader)];

@@ -103,14 +103,6 @@ proveOnWire("functions", {
     await client.send({ type: "unregisterfunction", id: "state::get" });
     assert.ok(!("error" in await client.call("state::get", { scope: "taken", key: "over" })));
   },
-
-  "a function served by HTTP sends its worker nothing": async ({ open }) => {
-    const client = await open();
-
-    await client.offer({ id: "http::served", invocation: { url: "http://127.0.0.1:1/" } });
-
-    assert.ok((await client.failure("http::served")).code);
-  },
 });
 
 proveOnWire("replicas", {

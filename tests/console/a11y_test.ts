@@ -27,6 +27,7 @@ const PATHS = [
   "/metrics",
   "/state",
   "/state/orders",
+  "/queues",
   "/configuration",
   "/nowhere",
 ];

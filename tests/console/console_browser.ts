@@ -27,6 +27,8 @@ export interface PageOptions {
 
 /** What the engine of a test runs. */
 export interface WorldOptions {
+  /** YAML of further keys of `engine`, each line indented by two spaces. */
+  readonly settings?: string;
   /** YAML of further entries under `workers:`, each line indented by two spaces. */
   readonly workers?: string;
   /** YAML of the config of `engine-observability`, indented by six spaces. */
@@ -189,10 +191,10 @@ export class ConsoleWorld implements AsyncDisposable {
 }
 
 function configText([workers, http, page]: readonly number[], options: WorldOptions): string {
-  const { workers: more = "", observability } = options;
+  const { workers: more = "", settings = "", observability } = options;
   return `engine:
   port: ${workers}
-workers:
+${settings}workers:
   - name: engine-state
   - name: engine-http
     config:

@@ -58,8 +58,8 @@ export class FakeConsoleWorker implements ConsoleWorker {
     return () => void this.#listeners.delete(listener);
   }
 
-  registerFunction<In, Out>(id: string, handler: Handler<In, Out>) {
-    this.#handlers.set(id, handler as unknown as Handler);
+  registerFunction(id: string, handler: unknown) {
+    this.#handlers.set(id, handler as Handler);
     return { id, unregister: () => void this.#handlers.delete(id) };
   }
 

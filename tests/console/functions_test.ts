@@ -310,3 +310,26 @@ Deno.test({
     assert.deepEqual(world.problems, []);
   },
 });
+
+Deno.test({
+  name: "the Functions page marks functions whose implementation is a URL",
+  ...browserTest,
+  async fn() {
+    const settings = '  http_functions: { allow: ["http://127.0.0.1:1"], allow_private: true }\n';
+    await using world = await ConsoleWorld.start({ settings });
+    const lab = await world.connect("lab", "Has a URL");
+    const headers = { "x-key": "secret-header" };
+    lab.registerFunction("web::quote", { url: "http://127.0.0.1:1/secret-path", headers });
+    lab.registerFunction("web::own", () => 1);
+    const page = await world.openPage("/functions");
+
+    await row(page, "web::quote").getByText("URL", { exact: true }).waitFor();
+    assert.equal(await row(page, "web::own").getByText("URL", { exact: true }).count(), 0);
+    await row(page, "web::quote").getByText("web::quote").click();
+    await page.getByRole("tab", { name: "About" }).click();
+
+    await sees(page, "Served by");
+    await sees(page, "http://127.0.0.1:1");
+    assert.ok(!(await page.content()).includes("secret-"));
+  },
+});

@@ -94,3 +94,30 @@ Deno.test({
     assert.deepEqual(world.problems, []);
   },
 });
+
+Deno.test({
+  name: "an alert that fires is marked in the side bar and listed with its value",
+  ...browserTest,
+  async fn() {
+    const observability = `      metrics:
+        alerts:
+          - { name: refusals, log: { text: refused }, threshold: 1 }
+          - { name: slow, metric: p99_ms, threshold: 60000 }
+`;
+    await using world = await ConsoleWorld.start({ observability });
+    const page = await world.openPage("/metrics?tab=alerts");
+    await page.locator(".table .row", { hasText: "p99_ms > 60000" }).getByText("ok").waitFor();
+    const mark = page.locator(".side .groups .place", { hasText: "Metrics" }).locator(".badge");
+    assert.equal(await mark.count(), 0);
+
+    for (let i = 0; i < 2; i++) {
+      await world.call("engine::log::warn", { message: `card refused, ${i}` });
+    }
+
+    await mark.getByText("1", { exact: true }).waitFor();
+    const row = page.locator(".table .row", { hasText: "refusals" });
+    await row.getByText("firing").waitFor();
+    await row.getByText("records in 60 s text=refused > 1").waitFor();
+    assert.deepEqual(world.problems, []);
+  },
+});

@@ -131,7 +131,7 @@ Deno.test({
   name: "what workers say of themselves is text on every page, never markup",
   ...browserTest,
   async fn() {
-    await using world = await ConsoleWorld.start();
+    await using world = await ConsoleWorld.start({ workers: "  - name: engine-queue\n" });
     const evil = await world.connect(`evil ${EVIL}`, EVIL);
     const id = `evil::${EVIL}`;
     const schema = { title: EVIL, properties: { [EVIL]: { description: EVIL, default: EVIL } } };
@@ -144,6 +144,8 @@ Deno.test({
       { registerTrigger() {}, unregisterTrigger() {} },
     );
     evil.registerTrigger({ type: `type ${EVIL}`, function_id: id, config: { [EVIL]: EVIL } });
+    const topic = { topic: EVIL };
+    evil.registerTrigger({ type: "durable:subscriber", function_id: id, config: topic });
     const scope = { scope: EVIL, key: EVIL, value: { [EVIL]: EVIL } };
     await evil.trigger({ function_id: "state::set", payload: scope });
     await evil.trigger({

@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import type { Json, JsonObject, Worker } from "../../mod.ts";
+import { RawWsClient } from "../fakes/raw_ws_client.ts";
 import { browserTest, ConsoleWorld } from "./console_browser.ts";
 
 /** A worker with routes, and the requests that came. */
@@ -66,6 +67,18 @@ Deno.test({
       await row(page, "file-watch").getByText("no worker provides this type").waitFor();
       await row(page, "inbox").getByText("parked").waitFor();
       assert.equal(await row(page, "/orders/:id/*").getByText("parked").count(), 0);
+    });
+
+    await t.step("a path of WebSockets says how many are connected", async () => {
+      const config = { api_path: "/chat/:room" };
+      shop.registerTrigger({ type: "websocket", function_id: "shop::save", config });
+      await row(page, "/chat/:room").getByText("0 connected").waitFor();
+      const { hostname, port } = new URL(world.httpUrl);
+      using _client = await RawWsClient.connect(Number(port), {
+        path: "/chat/a",
+        headers: { Host: hostname },
+      });
+      await row(page, "/chat/:room").getByText("1 connected").waitFor();
     });
 
     await t.step("new ones come and old ones go by themselves", async () => {
@@ -190,6 +203,48 @@ Deno.test({
       await answer(page).getByText("function_not_found").waitFor();
     });
 
+    assert.deepEqual(world.problems, []);
+  },
+});
+
+Deno.test({
+  name: "a cron trigger shows its next times and last runs, a subscription its messages",
+  ...browserTest,
+  async fn(t) {
+    const workers = "  - name: engine-cron\n  - name: engine-pubsub\n";
+    await using world = await ConsoleWorld.start({ workers });
+    const shop = await world.connect("shop");
+    shop.registerFunction("shop::report", () => null);
+    shop.registerFunction("shop::hear", () => null);
+    const cron = shop.registerTrigger({
+      type: "cron",
+      function_id: "shop::report",
+      config: { expression: "0 0 0 1 1 *", timezone: "UTC" },
+    });
+    const topic = { type: "subscribe", function_id: "shop::hear", config: { topic: "news" } };
+    const subscription = shop.registerTrigger(topic);
+    await world.call("engine::functions::list");
+
+    await t.step("five times, no run yet, and a run by hand with its result", async () => {
+      const page = await world.openPage(`/triggers/${cron.id}`);
+      const times = page.getByRole("list", { name: "Next times" }).getByRole("listitem");
+      await times.nth(4).waitFor();
+      assert.equal(await times.count(), 5);
+      await page.getByText("It has not run yet.").waitFor();
+
+      await page.getByRole("button", { name: "Run now" }).click();
+
+      const runs = page.getByRole("table", { name: "Last runs" });
+      await runs.getByText("by hand").waitFor();
+      await runs.getByText("ok", { exact: true }).waitFor();
+    });
+
+    await t.step("what was sent and dropped", async () => {
+      await shop.publish("news", { n: 1 });
+      const page = await world.openPage(`/triggers/${subscription.id}`);
+      await page.getByRole("heading", { name: "Messages" }).waitFor();
+      await page.getByText("Dropped, since it was behind").waitFor();
+    });
     assert.deepEqual(world.problems, []);
   },
 });

@@ -90,6 +90,7 @@ Deno.test("a result may hold a reference, written before the caller reads", asyn
     await writer.close();
     return { report: reader };
   });
+  await worker.trigger({ function_id: "engine::workers::list", payload: {} }); // It is registered.
 
   const { report } = await caller.trigger<Json, { report: ChannelReader }>({
     function_id: "report::make",

@@ -1,10 +1,11 @@
 /**
  * An engine in whose process something is thrown that no code awaits, one whose worker prints
- * without end, and one that has hardly any file descriptors.
+ * without end, one whose log is not read, and one that has hardly any file descriptors.
  *
  * @module
  */
 import assert from "node:assert/strict";
+import { registerWorker } from "../../mod.ts";
 import { EngineProcess, isAlive } from "../fakes/engine_process.ts";
 import { until } from "../fakes/until.ts";
 
@@ -249,4 +250,45 @@ Deno.test("a worker that is stopped by a signal is suspect, wherever workers are
   assert.ok(await called());
   child.kill();
   await child.status;
+});
+
+Deno.test("an engine whose log is not read serves on", async () => {
+  const directory = await Deno.makeTempDir();
+  const config = `${directory}/config.yaml`;
+  await Deno.writeTextFile(config, "engine:\n  port: 0\nlog:\n  level: debug\n");
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--quiet", "--no-check", `${ROOT}cli/main.ts`, "--config", config],
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped", // Never read: the pipe takes 64 KiB.
+  }).spawn();
+  try {
+    let said = "";
+    const reader = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    const url = (): string | undefined => /workers +(ws:\S+)\n/.exec(said)?.[1];
+    for (let part = await reader.read(); !part.done && !url(); part = await reader.read()) {
+      said += part.value;
+      if (url()) break;
+    }
+    await reader.cancel();
+    await using worker = registerWorker(url()!);
+    await until(() => worker.connectionState === "connected");
+
+    // The log has two lines of over 100 bytes for each.
+    for (let round = 0; round < 10; round++) {
+      const sockets = Array.from({ length: 50 }, () => new WebSocket(url()!));
+      await until(() => sockets.every(({ readyState }) => readyState === WebSocket.OPEN));
+      for (const socket of sockets) socket.close();
+    }
+
+    const payload = { include_internal: true };
+    const call = { function_id: "engine::functions::list", payload, timeout_ms: 20_000 };
+    const { functions } = await worker.trigger<object, { functions: unknown[] }>(call);
+    assert.ok(functions.length > 0);
+  } finally {
+    child.kill("SIGKILL");
+    await child.stderr.cancel();
+    await child.status;
+    await Deno.remove(directory, { recursive: true });
+  }
 });

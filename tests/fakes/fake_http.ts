@@ -5,6 +5,7 @@
  * @module
  */
 import { createMemoryBudget } from "../../engine/platform/memory_budget.ts";
+import type { FunctionView } from "../../engine/ports/directory.ts";
 import type { MemoryBudget } from "../../engine/ports/memory.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import type { Log, LogFields } from "../../engine/ports/log.ts";
@@ -46,6 +47,8 @@ export interface FakeHttp extends Omit<HttpParts, "fetch"> {
   /** Registers a trigger for `GET /path`; the id it got. */
   route(line: string, function_id: string, more?: JsonObject): string;
   readonly memory: MemoryBudget;
+  /** Functions that the directory knows, by id. */
+  readonly views: Map<string, FunctionView>;
   /** Sends `GET /path`. */
   fetch(line: string, init?: RequestInit): Promise<Response>;
 }
@@ -74,9 +77,11 @@ export function fakeHttp(
   } as unknown as Worker;
   const traces = new CallRecorder({ clock });
   const memory = createMemoryBudget(FAKE_MEMORY_BYTES, queueMicrotask);
-  const host = { clock, log: recordingLog(lines), traces, memory };
+  const views = new Map<string, FunctionView>();
+  const directory = { function: (_namespace: string, id: string) => views.get(id) };
+  const host = { clock, log: recordingLog(lines), traces, memory, directory };
   const parts = assemble(worker, parseHttpConfig(config), host);
-  provideRoutes(worker, parts.routes, host);
+  provideRoutes(worker, parts, host);
   let count = 0;
   return {
     ...parts,
@@ -86,6 +91,7 @@ export function fakeHttp(
     calls,
     traces,
     memory,
+    views,
     types: types!,
     route(line, function_id, more = {}) {
       const [http_method, api_path] = line.split(" ") as [string, string];

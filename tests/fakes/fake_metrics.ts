@@ -51,6 +51,8 @@ export class FakeMetrics implements Disposable {
       workers: () => this.workers,
       worker: (id: string) => this.workers.find((view) => view.id === id),
       functions: () => this.functionViews,
+      functionsAfter: () =>
+        this.functionViews.toSorted((a, b) => a.function_id < b.function_id ? -1 : 1),
       triggers: () => this.triggerViews,
       function: (_: string, id: string) => ({ internal: this.hidden.has(id) }) as FunctionView,
     };

@@ -20,6 +20,7 @@ import { type Absences, NO_ABSENCES } from "../../engine/ports/absences.ts";
 import type { CallObserver } from "../../engine/ports/call_observer.ts";
 import { type MemoryBudget, UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
 import type { EngineEvent } from "../../engine/ports/events.ts";
+import { NO_SERVED_FUNCTIONS, type ServedFunctions } from "../../engine/ports/served.ts";
 import type { SchemaCheck, Schemas } from "../../engine/ports/schemas.ts";
 import type { CallSpan, TelemetryFrame, TraceSettings } from "../../engine/ports/telemetry.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
@@ -81,6 +82,7 @@ export function fakeRouter(
   observe: (clock: FakeClock) => CallObserver = () => noopObserver,
   memory: MemoryBudget = UNLIMITED_MEMORY,
   absences: Absences = NO_ABSENCES,
+  served: ServedFunctions = NO_SERVED_FUNCTIONS,
 ): FakeRouter {
   const clock = new FakeClock();
   const events: EngineEvent[] = [];
@@ -97,6 +99,7 @@ export function fakeRouter(
     observer: observe(clock),
     memory,
     absences,
+    served,
     telemetry: ({ bytes, ...frame }) => telemetry.push({ ...frame, bytes: bytes.slice() }),
   });
   const open = (info: Partial<PeerInfo> = {}): FakeWorker => {

@@ -45,6 +45,15 @@ export interface SeenCall {
   readonly timeout_ms?: number;
 }
 
+/** A subscription of a command. */
+export interface FakeSubscription {
+  readonly topic: string;
+  /** Delivers a message. */
+  hear(data: Json): void;
+  /** The connection is lost. */
+  lose(error: Error): void;
+}
+
 export class FakeTerminal implements Terminal {
   readonly outLines: string[] = [];
   readonly errLines: string[] = [];
@@ -56,6 +65,8 @@ export class FakeTerminal implements Terminal {
   readonly screen: FakeScreen | undefined;
   readonly #options: FakeOptions;
   readonly #listeners = new Set<() => void>();
+  /** What a command subscribed to. */
+  readonly subscribed = Promise.withResolvers<FakeSubscription>();
   /** Open connections to the engine. */
   openConnections = 0;
   #nowMs = 1_000;
@@ -108,6 +119,14 @@ export class FakeTerminal implements Terminal {
     return Promise.reject(new Error(`No such file: ${path}`));
   };
 
+  /** What commands wrote, by path. */
+  readonly written: Map<string, string> = new Map();
+
+  readonly writeFile = (path: string, text: string): Promise<void> => {
+    this.written.set(path, text);
+    return Promise.resolve();
+  };
+
   readonly readInput = (): Promise<string> => Promise.resolve(this.#options.input ?? "");
 
   locate({ url, token }: EngineAddress): Promise<FoundEngine> {
@@ -125,6 +144,11 @@ export class FakeTerminal implements Terminal {
     return Promise.resolve({
       call: (function_id: string, payload: Json, options: CallOptions = {}) =>
         this.#answer(function_id, payload, options),
+      subscribe: (topic: string, hear: (data: Json) => void) => {
+        const { promise: lost, reject: lose } = Promise.withResolvers<never>();
+        this.subscribed.resolve({ topic, hear, lose });
+        return Promise.resolve({ lost });
+      },
       [Symbol.asyncDispose]: () => {
         this.openConnections--;
         return Promise.resolve();

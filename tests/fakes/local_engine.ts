@@ -6,6 +6,7 @@
  */
 import { ChannelTable } from "../../engine/channels/channel_table.ts";
 import { Router } from "../../engine/core/router.ts";
+import { LocalKeeping } from "../../engine/platform/keeping.ts";
 import { socketBounds } from "../../engine/platform/descriptors.ts";
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { ConfigValue } from "../../engine/ports/config.ts";
@@ -19,6 +20,8 @@ import type { PrintedLine, TelemetryFrame } from "../../engine/ports/telemetry.t
 import { MemoryStore } from "../../engine/store/memory_store.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import { localDial } from "../../engine/transport/local_connection.ts";
+import { TickBudget } from "../../engine/transport/tick_budget.ts";
+import { RawWebSockets } from "../../engine/transport/web_sockets.ts";
 import type { CallRequest, WorkerOptions } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { registerWorker, type Worker } from "../../sdk/typescript/worker.ts";
@@ -172,7 +175,13 @@ export class LocalEngine implements AsyncDisposable {
       store: store ?? missing("store"),
       memory: memory ?? UNLIMITED_MEMORY,
       channels: this.channels,
+      webSockets: new RawWebSockets({
+        ticks: new TickBudget(),
+        memory: memory ?? UNLIMITED_MEMORY,
+      }),
       directory: this.router.directory,
+      firings: this.router.firings,
+      keeping: new LocalKeeping({ clock: this.clock, log: recordingLog(this.lines) }),
       supervision: supervision ?? missing("supervision"),
       onEvent: (listener) => joined(this.#listeners, listener),
       traces: this.recorder,

@@ -84,12 +84,19 @@ export function serveSilence(silent: "before" | "after", protocol?: string): Soc
   };
 }
 
-/** Answers the upgrade of a connection, and selects a subprotocol if one is given. */
-export async function upgrade(connection: Deno.TcpConn, protocol?: string): Promise<void> {
+/**
+ * Answers the upgrade of a connection, and selects a subprotocol if one is given; `frames` leave
+ * with the answer.
+ */
+export async function upgrade(
+  connection: Deno.TcpConn,
+  protocol?: string,
+  frames: Uint8Array = new Uint8Array(),
+): Promise<void> {
   const buffer = new Uint8Array(4_096);
   const read = await connection.read(buffer);
-  const head = new TextDecoder().decode(buffer.subarray(0, read ?? 0));
-  const key = /sec-websocket-key: *(\S+)/i.exec(head)?.[1] ?? "";
+  const request = new TextDecoder().decode(buffer.subarray(0, read ?? 0));
+  const key = /sec-websocket-key: *(\S+)/i.exec(request)?.[1] ?? "";
   const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
     .digest("base64");
   const lines = [
@@ -99,7 +106,8 @@ export async function upgrade(connection: Deno.TcpConn, protocol?: string): Prom
     `Sec-WebSocket-Accept: ${accept}`,
     ...protocol === undefined ? [] : [`Sec-WebSocket-Protocol: ${protocol}`],
   ];
-  await connection.write(new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n`));
+  const head = new TextEncoder().encode(`${lines.join("\r\n")}\r\n\r\n`);
+  await connection.write(Uint8Array.from([...head, ...frames]));
 }
 
 /** What a test may set. */

@@ -73,6 +73,9 @@ async function start({ engine: settings = [], traces = true }: WireSettings): Pr
     "  - name: engine-observability",
     `    config: { traces: { enabled: ${traces} } }`,
     "  - name: engine-state",
+    "  - name: engine-pubsub",
+    "  - name: engine-cron",
+    "  - name: engine-stream",
     "  - name: engine-http",
     "    config: { port: 0, body_bytes_max: 65536, streamed_body_bytes_max: 65536, timeout_ms: 3000 }",
   ];

@@ -34,6 +34,9 @@ const UPGRADE_MS_MAX = 20_000;
 /** Longest message that a counting peer reads while it waits for an answer. */
 const ANSWER_BYTES_MAX = 1_000;
 const READ_BYTES = 64 * 1024;
+/** A counting peer looks at one of so many answers, at this much of its start. */
+const SAMPLE_EVERY = 16;
+const SAMPLE_BYTES = 200;
 const MASK = Uint8Array.of(0x5a, 0xc3, 0x17, 0x8e);
 /** Bytes in front of a payload: header, length in 8 bytes, mask. */
 const HEADER_BYTES_MAX = 14;
@@ -45,6 +48,8 @@ export class Peer implements Disposable {
   /** Text messages and bytes that came. */
   received = 0;
   receivedBytes = 0;
+  /** Of a counting peer: answers that were looked at, and those of them that say `overloaded`. */
+  readonly sample = { size: 0, overloaded: 0 };
   /** Resolves when the connection is over; never rejects. */
   readonly ended: Promise<PeerEnd>;
   isOver = false;
@@ -216,7 +221,7 @@ export class Peer implements Disposable {
       const { opcode, payload, size } = frame;
       const isAnswer = this.#waiting.size > 0 && size <= ANSWER_BYTES_MAX;
       if (this.#isCounting && opcode === OP.text && !isAnswer) {
-        this.received++;
+        if (this.received++ % SAMPLE_EVERY === 0) this.#look(payload, size);
         this.#start = payload;
         this.#skip = size;
         continue;
@@ -225,6 +230,15 @@ export class Peer implements Disposable {
       this.#start = payload + size;
       this.#handle(opcode, this.#memory.subarray(payload, payload + size));
     }
+  }
+
+  /** Whether an answer is a refusal, if enough of it is there to tell. */
+  #look(payload: number, size: number): void {
+    const end = payload + Math.min(size, SAMPLE_BYTES);
+    if (end > this.#filled) return;
+    this.sample.size++;
+    const text = new TextDecoder("latin1").decode(this.#memory.subarray(payload, end));
+    if (text.includes('"code":"overloaded"')) this.sample.overloaded++;
   }
 
   #header(): { opcode: number; payload: number; size: number } | undefined {

@@ -35,6 +35,8 @@ const GUEST_SUPERVISION = /^engine::supervisor::(list|status|logs|info)$/;
 const CONNECTION_FUNCTIONS = /^engine::(workers::register|register_trigger|unregister_trigger)$/;
 /** Functions that remove what others recorded. */
 const REMOVAL = /^engine::(traces|logs)::clear$/;
+/** Functions that decide about the jobs of others. */
+const QUEUE_ACTIONS = /^engine::queue::(pause|resume|purge|(redrive|discard)(_message)?)$/;
 /** Attributes of spans that only operators see. */
 const PAYLOAD_ATTRIBUTES = ["engine.request", "engine.response"];
 const SECRET_KEY = ["console", "secret"];
@@ -87,7 +89,8 @@ export function isSameText(offered: string, expected: string): boolean {
 export function checkCall(rights: Rights, functionId: string): void {
   if (rights === "operator" || GUEST_SUPERVISION.test(functionId)) return;
   const isRestricted = functionId.startsWith("engine::supervisor::") ||
-    CONNECTION_FUNCTIONS.test(functionId) || REMOVAL.test(functionId);
+    CONNECTION_FUNCTIONS.test(functionId) || REMOVAL.test(functionId) ||
+    QUEUE_ACTIONS.test(functionId);
   if (!isRestricted) return;
   throw new EngineError(
     "FORBIDDEN",

@@ -147,6 +147,26 @@ Deno.test("checkCall() refuses a guest that removes traces or logs", () => {
   }
 });
 
+Deno.test("checkCall() refuses a guest that decides about the jobs of a queue", () => {
+  for (
+    const name of [
+      "pause",
+      "resume",
+      "purge",
+      "redrive",
+      "redrive_message",
+      "discard",
+      "discard_message",
+    ]
+  ) {
+    assert.throws(() => checkCall("guest", `engine::queue::${name}`), { code: "FORBIDDEN" });
+    checkCall("operator", `engine::queue::${name}`);
+  }
+  for (const name of ["list", "stats", "peek", "dlq_messages", "enqueue"]) {
+    checkCall("guest", `engine::queue::${name}`);
+  }
+});
+
 Deno.test("checkCall() lets a guest look, and call what any worker may call", () => {
   for (const name of ["list", "status", "logs", "info"]) {
     checkCall("guest", `engine::supervisor::${name}`);

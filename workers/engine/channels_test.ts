@@ -79,8 +79,7 @@ function framesFor(payload: Json): number {
   const ref = { channel_id: "", access_key: "", direction: "read" } as const;
   registerChannels(new CheckedFunctions(worker as never), {
     stats: { open: 0, created: 0, bytes: 0 },
-    offerReader: () => assert.fail("not here"),
-    offerWriter: () => assert.fail("not here"),
+    offer: () => assert.fail("not here"),
     create: (_owner, bufferFrames) => {
       frames = bufferFrames;
       return { writer: { ...ref, direction: "write" }, reader: ref };

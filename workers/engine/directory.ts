@@ -5,14 +5,14 @@
  *
  * @module
  */
-import {
-  type Directory,
-  type FunctionView,
-  SIMILAR_IDS_MAX,
-  type TriggerTypeView,
-  type TriggerView,
-  type WorkerView,
+import type {
+  Directory,
+  FunctionView,
+  TriggerTypeView,
+  TriggerView,
+  WorkerView,
 } from "../../engine/ports/directory.ts";
+import { SIMILAR_NAMES_MAX } from "../../sdk/typescript/wire/similar.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import {
   DEFAULT_NAMESPACE,
@@ -34,9 +34,12 @@ import {
   pageOfSorted,
   VALUE_CHARS_MAX,
 } from "./pages.ts";
+import { invocationShown, isOperator, servedBy } from "./served_by.ts";
 
 /** Ids in one `engine::functions::info`. */
 const INFO_IDS_MAX = 32;
+/** Ids of a group, and of all, among which one like an unknown id is searched. */
+const SIMILAR_SEARCHED_MAX = 1_000;
 /** Characters of `config_summary`. */
 const SUMMARY_CHARS_MAX = 80;
 /** Of the triggers in the description of a function. */
@@ -123,7 +126,8 @@ function registerFunctionQueries(registry: CheckedFunctions, all: Directory): vo
   });
   const info = "Schemas and triggers of functions";
   registry.addQuery("engine::functions::info", info, FunctionInfo, (query, { caller }) => {
-    return describeFunctions(seenBy(all, caller), query, registry);
+    const seen = seenBy(all, caller);
+    return describeFunctions(seen, query, registry, isOperator(all, caller));
   });
 }
 
@@ -170,6 +174,7 @@ export function listFunctions(
   const views = Iterator.from(directory.functionsAfter(after, afterNamespace)).filter(isListed);
   const entryOf = (view: FunctionView): JsonObject => ({
     ...functionSummary(view),
+    ...servedBy(view, directory),
     ...include_replicas && replicaCount(view),
   });
   return pageOfSorted(views, functionKeys, entryOf, query, bounds);
@@ -183,20 +188,22 @@ function describeFunctions(
   directory: Directory,
   query: v.InferOutput<typeof FunctionInfo>,
   registry: CheckedFunctions,
+  showsUrls: boolean,
 ): Json {
   const { function_id, function_ids, include_replicas } = query;
   const wanted = new Set(function_ids ?? [function_id]);
   const triggers = directory.triggers().filter((trigger) => wanted.has(trigger.function_id));
   const about = (view: FunctionView): JsonObject => ({
     ...detail(view, triggers, registry),
+    ...servedBy(view, directory),
+    ...showsUrls && invocationShown(view),
     ...include_replicas && replicaList(view, directory),
   });
   const namespace = query.namespace ?? DEFAULT_NAMESPACE;
   if (function_id && function_ids) throw invalid("Give function_id or function_ids, not both");
   if (function_id) {
     const view = directory.function(namespace, function_id);
-    const ids = () => directory.functions().map((each) => each.function_id);
-    return about(view ?? notFound("Function", function_id, ids()));
+    return about(view ?? notFound("Function", function_id, idsNear(directory, function_id)));
   }
   if (!function_ids) throw invalid("Give function_id or function_ids");
   if (function_ids.length > INFO_IDS_MAX) {
@@ -208,6 +215,17 @@ function describeFunctions(
     return { function_id: id, error: { code: "not_found", message: `Function ${id} not found` } };
   });
   return { functions };
+}
+
+/** Ids of the same group, and the first of all: a question for what is not there costs little. */
+function idsNear(directory: Directory, function_id: string): string[] {
+  const group = function_id.slice(0, function_id.lastIndexOf("::") + 1);
+  return [group, ""].flatMap((after) =>
+    Array.from(
+      Iterator.from(directory.functionsAfter(after, "")).take(SIMILAR_SEARCHED_MAX),
+      (view) => view.function_id,
+    )
+  );
 }
 
 /** Adds the schema of functions of this worker, which do not register one. */
@@ -362,7 +380,7 @@ function similarTo(id: string, known: readonly string[]): string[] {
     const other = each.toLowerCase();
     if (other === "") return false;
     return other.includes(last) || wanted.includes(other.split("::").at(-1)!);
-  }).sort(compare).slice(0, SIMILAR_IDS_MAX);
+  }).sort(compare).slice(0, SIMILAR_NAMES_MAX);
 }
 
 function invalid(message: string): EngineError {

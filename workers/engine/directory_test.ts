@@ -295,6 +295,19 @@ Deno.test("The error for an unknown function lists similar ids", async () => {
   await assert.rejects(asked, { details: { similar: ["orders::price"] } });
 });
 
+Deno.test("The search for similar ids has a bound, however many functions there are", async () => {
+  await using it = await setup();
+  for (let i = 0; i < 1_200; i++) it.shop.registerFunction(`crowd::f${i}`, () => 1);
+  await it.local.settle();
+
+  const near = it.ask("engine::functions::info", { function_id: "zoo::prices" });
+  await assert.rejects(near, (error: { details?: JsonObject }) => error.details === undefined);
+  it.shop.registerFunction("zoo::price", () => 1);
+  await it.local.settle();
+  const found = it.ask("engine::functions::info", { function_id: "zoo::prices" });
+  await assert.rejects(found, { details: { similar: ["zoo::price"] } });
+});
+
 Deno.test("engine::triggers::list omits schemas and hides the engine's own types", async () => {
   await using it = await setup();
 

@@ -11,6 +11,7 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import { freeBuffer } from "../../engine/ports/memory.ts";
+import { JsonText } from "../../sdk/typescript/json_text.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { isTooDeep, JSON_DEPTH_MAX } from "../../sdk/typescript/wire/json_depth.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
@@ -18,15 +19,22 @@ import type { HeldMemory } from "../kit/held_memory.ts";
 import { BodyError, type RequestBody } from "../kit/http/body.ts";
 import { CHUNKED } from "../kit/http/head.ts";
 import type { ServedRequest } from "../kit/http/response.ts";
+import { JsonCheck } from "./json_check.ts";
 import { readMultipart, readUrlencoded } from "./form.ts";
 
 const UTF_8 = new TextDecoder();
 const STRICT_UTF_8 = new TextDecoder("utf-8", { fatal: true });
 const CHARSET = /;[ \t]*charset="?([^\s;"]{1,40})/i;
+/** The first byte of a byte order mark, which decoding drops. */
+const BOM_BYTE = 0xef;
+/** What decoding puts in place of bytes that are not UTF-8. */
+const REPLACEMENT = "\ufffd";
 /** Bodies up to this size are bounded by the number of sockets instead of the memory budget. */
 const SMALL_BODY_BYTES = 16 * 1024;
-/** Larger bodies become values in turns. */
+/** Larger bodies are handled in turns; their JSON is only checked, and goes on as it came. */
 const LARGE_BODY_BYTES = 1024 * 1024;
+/** Bytes of JSON that are checked at once: about 2 ms. */
+const CHECKED_BYTES = 512 * 1024;
 /** Longest pause between two large bodies. */
 const PAUSE_MS_MAX = 200;
 /** What a value made of a body takes, in bodies: its parts, and the message that carries it. */
@@ -63,36 +71,57 @@ export interface BodyOwner {
   rawBody: string | undefined;
   /** Whether the function can read the bytes themselves, as a stream. */
   readonly keepsBytes: boolean;
-  /** What was read of the body, for that stream, which goes on with the rest. */
-  received: Uint8Array | undefined;
+  /** What was read of the body, for that stream, which goes on with the rest; text is UTF-8. */
+  received: Uint8Array | string | undefined;
   /** Set when the value of the body is not wanted any more. */
   readonly stopReason: string | undefined;
   readonly turns: BodyTurns;
 }
 
+/** A body as the payload has it: a large one is JSON text. */
+export type BodyValue = Json | JsonText;
+
 /**
- * Large bodies become values one after another: parsing one takes up to half a second. What waits
- * in the engine gets as much time between two of them, and V8 collects the text and the value.
+ * Large bodies are handled one after another and in parts. What waits in the engine has its turn
+ * between two parts, and as much time as a body took behind it; V8 collects its text meanwhile.
  */
 export class BodyTurns {
   readonly #clock: Pick<Clock, "now" | "after">;
   #last: Promise<void> = Promise.resolve();
+  /** Tasks that run or wait. */
+  #tasks = 0;
+  /** When the last one began. */
+  #startedAt = 0;
 
   constructor(clock: Pick<Clock, "now" | "after">) {
     this.#clock = clock;
   }
 
-  /** Resolves when it is the caller's turn, which lasts until it awaits something. */
-  next(): Promise<void> {
+  /** Runs the parts of a task when it is its turn; throws what they throw. */
+  async run<T>(parts: Generator<void, T>): Promise<T> {
     const turn = this.#last;
-    this.#last = turn.then(() => this.#pause());
-    return turn;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#last = promise;
+    const isFirst = this.#tasks++ === 0;
+    await turn;
+    if (!isFirst) await this.#pause();
+    this.#startedAt = this.#clock.now();
+    try {
+      for (;;) {
+        const { done, value } = parts.next();
+        if (done) return value;
+        await this.#later(0);
+      }
+    } finally {
+      this.#tasks--;
+      resolve();
+    }
   }
 
+  /** As much time as the task before took, with what its end set off. */
   async #pause(): Promise<void> {
-    const startedAt = this.#clock.now();
     await this.#later(0);
-    await this.#later(Math.min(this.#clock.now() - startedAt, PAUSE_MS_MAX));
+    await this.#later(Math.min(this.#clock.now() - this.#startedAt, PAUSE_MS_MAX));
   }
 
   #later(ms: number): Promise<void> {
@@ -127,7 +156,7 @@ export function readBody(
   limits: BodyLimits,
   rules: BodyRules,
   owner: BodyOwner,
-): Json | Promise<Json> {
+): BodyValue | Promise<BodyValue> {
   const type = headers["content-type"];
   const kind = kindOf(type);
   const reading = { kind, type, limits, rules, owner };
@@ -183,24 +212,49 @@ function unread({ type, rules }: Reading): null {
   throw new EngineError("unsupported_media_type", message);
 }
 
-/** Large bodies in turns; the memory of the bytes is free when their value is there. */
-async function decodeCollected(bytes: Uint8Array, reading: Reading): Promise<Json> {
-  const { owner } = reading;
+/** Large bodies in turns; memory of the bytes that no stream may need is free with their value. */
+async function decodeCollected(bytes: Uint8Array, reading: Reading): Promise<BodyValue> {
+  const parts = decodeParts(bytes, reading);
   try {
-    if (bytes.length > LARGE_BODY_BYTES) await owner.turns.next();
-    if (owner.stopReason !== undefined) throw new Error(owner.stopReason);
-    return decode(bytes, reading);
+    const isLarge = bytes.length > LARGE_BODY_BYTES;
+    return isLarge ? await reading.owner.turns.run(parts) : parts.next().value!;
   } finally {
-    freeBuffer(bytes);
+    if (reading.owner.received !== bytes) freeBuffer(bytes);
   }
 }
 
-function decode(bytes: Uint8Array, reading: Reading): Json {
-  const { kind, type, rules, limits, owner } = reading;
+/** JSON above {@linkcode LARGE_BODY_BYTES} in parts, all else at once. */
+function* decodeParts(bytes: Uint8Array, reading: Reading): Generator<void, BodyValue> {
+  const { kind, rules, owner } = reading;
+  if (owner.stopReason !== undefined) throw new Error(owner.stopReason);
+  if (kind !== "json" || bytes.length <= LARGE_BODY_BYTES) return decode(bytes, reading);
+  keepBytes(bytes, reading);
+  const check = new JsonCheck(bytes);
+  try {
+    while (!check.advance(CHECKED_BYTES)) {
+      yield;
+      if (owner.stopReason !== undefined) throw new Error(owner.stopReason);
+    }
+  } catch (error) {
+    return notJson(error, rules.lenient_body);
+  }
+  yield;
+  const text = UTF_8.decode(bytes);
+  yield; // Sending it takes as long again.
+  return new JsonText(text);
+}
+
+/** Where the route or the function wants the bytes themselves. */
+function keepBytes(bytes: Uint8Array, { rules, owner }: Reading, text?: string): void {
   if (rules.raw_body) owner.rawBody = bytes.toBase64();
-  // A copy: what was received with the head is overwritten by the next read.
-  if (owner.keepsBytes) owner.received = bytes.length <= SMALL_BODY_BYTES ? bytes.slice() : bytes;
-  if (kind === "json") return parseJson(UTF_8.decode(bytes), rules.lenient_body);
+  if (owner.keepsBytes) owner.received = kept(bytes, text);
+}
+
+function decode(bytes: Uint8Array, reading: Reading): Json {
+  const { kind, type, rules, limits } = reading;
+  const text = kind === "json" ? UTF_8.decode(bytes) : undefined;
+  keepBytes(bytes, reading, text);
+  if (text !== undefined) return parseJson(text, rules.lenient_body);
   // Its bytes are in the payload.
   if (kind === "other" || bytes.length > limits.buffered_body_bytes_max) return null;
   try {
@@ -210,6 +264,16 @@ function decode(bytes: Uint8Array, reading: Reading): Json {
     if (rules.lenient_body && error instanceof EngineError) return null;
     throw error;
   }
+}
+
+/**
+ * The bytes of a body for the time after it was read. What was received with the head is
+ * overwritten by the next read, and few functions want it: its text is no copy and costs nothing.
+ */
+function kept(bytes: Uint8Array, text: string | undefined): Uint8Array | string {
+  if (bytes.length > SMALL_BODY_BYTES) return bytes;
+  const isExact = text !== undefined && bytes[0] !== BOM_BYTE && !text.includes(REPLACEMENT);
+  return isExact ? text : bytes.slice();
 }
 
 function parseJson(received: string, isLenient: boolean): Json {
@@ -222,11 +286,16 @@ function parseJson(received: string, isLenient: boolean): Json {
     }
     return JSON.parse(text) as Json;
   } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    if (isLenient) return null;
-    const message = `Request body is not JSON: ${error.message}`;
-    throw new EngineError("invalid_json", message, { cause: error });
+    return notJson(error, isLenient);
   }
+}
+
+/** What becomes of a body that is not JSON. */
+function notJson(error: unknown, isLenient: boolean): null {
+  if (!(error instanceof SyntaxError)) throw error;
+  if (isLenient) return null;
+  const message = `Request body is not JSON: ${error.message}`;
+  throw new EngineError("invalid_json", message, { cause: error });
 }
 
 function readText(bytes: Uint8Array, type: string): string {

@@ -5,6 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
+import type { JsonText } from "../../sdk/typescript/json_text.ts";
 import type { CallRequest } from "../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
@@ -222,20 +223,55 @@ Deno.test("large bodies become values in turns, with those of others between the
   const large = json(JSON.stringify("x".repeat(2_000_000)));
   const requests = [1, 2, 3].map(() => fetch("POST /f", large));
 
-  await requests[0];
-  await settle();
-  assert.equal(calls.length, 1);
-  assert.equal((await fetch("POST /f", json('"small"'))).status, 200);
-  assert.equal(calls.length, 2);
-  for (const [i, request] of requests.slice(1).entries()) {
-    for (let pause = 0; pause < 2; pause++) {
-      clock.tick(0);
+  /** Lets so many parts, or pauses, of large bodies pass. */
+  const pass = async (parts: number): Promise<void> => {
+    for (; parts > 0; parts--) {
       await settle();
+      clock.tick(0);
     }
-    assert.equal((await request).status, 200);
     await settle();
+  };
+
+  await pass(3);
+  assert.equal(calls.length, 0);
+  assert.equal((await fetch("POST /f", json('"small"'))).status, 200);
+  assert.equal(calls.length, 1);
+  await pass(2); // Four parts of 512 KiB, and the text.
+  assert.equal((await requests[0]!).status, 200);
+  for (const [i, request] of requests.slice(1).entries()) {
+    await pass(2 + 4); // Two pauses, and all parts but the last.
+    assert.equal(calls.length, 2 + i);
+    await pass(1);
+    assert.equal((await request).status, 200);
     assert.equal(calls.length, 3 + i);
   }
+  const { payload } = calls.at(-1)!;
+  assert.deepEqual(JSON.parse((payload as unknown as JsonText).text).body, "x".repeat(2_000_000));
+});
+
+Deno.test("a large body whose client has left is not read to its end", async () => {
+  const clock = new FakeClock();
+  const turns = new BodyTurns(clock);
+  let parts = 0;
+  const gone = turns.run((function* () {
+    for (;; parts++) {
+      if (parts === 2) throw new Error("client gone");
+      yield;
+    }
+  })());
+  const next = turns.run((function* () {
+    yield;
+    return "read";
+  })());
+
+  const refused = assert.rejects(gone, /client gone/);
+  for (let i = 0; i < 5; i++) {
+    await settle();
+    clock.tick(0);
+  }
+
+  await refused;
+  assert.equal(await next, "read");
 });
 
 /** Reads a JSON body, and tells the buffers that it was read into. */
@@ -257,7 +293,7 @@ async function readInto(body: string, declaredBytes: number) {
   };
   const clock = new FakeClock();
   const bytes_max = 64_000_000;
-  const outcome = await Promise.resolve(readBody(
+  const outcome = Promise.resolve(readBody(
     {
       body: new RequestBody(
         new Input(
@@ -285,7 +321,16 @@ async function readInto(body: string, declaredBytes: number) {
       turns: new BodyTurns(clock),
     },
   )).then(() => "read", () => "failed");
-  return { outcome, kept: [...buffers].reduce((sum, { byteLength }) => sum + byteLength, 0) };
+  let isOver = false;
+  void outcome.then(() => isOver = true);
+  for (let part = 0; part < 100 && !isOver; part++) { // Large bodies are read in turns.
+    await settle();
+    clock.tick(0);
+  }
+  return {
+    outcome: await outcome,
+    kept: [...buffers].reduce((sum, { byteLength }) => sum + byteLength, 0),
+  };
 }
 
 Deno.test("the memory of a large body is freed with its value, or when it breaks off", async () => {

@@ -27,8 +27,13 @@ const HTTP_STREAMED_BODY_BYTES_LARGEST = 2 ** 40;
 /** Default number of requests that may run at once. */
 const HTTP_CONCURRENCY_MAX = 1_024;
 
+/** Where the listener serves the OpenAPI document, if it does. */
+export const OPENAPI_PATH = "/openapi.json";
+
 /** Empty: no token. `hono/bearer-auth` refuses any other. */
 const BEARER_TOKEN = /^([A-Za-z0-9._~+/-]+=*)?$/;
+/** Default number of WebSockets that may be open at once. */
+const WEBSOCKETS_MAX = 10_000;
 
 /** Methods that routes may have. */
 export const ROUTE_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -72,6 +77,7 @@ const Shape = v.pipe(
     ),
     allowed_hosts: v.optional(v.array(v.text(1)), []),
     middleware: v.optional(v.array(GlobalMiddleware), []),
+    websockets_max: v.optional(v.int(0), WEBSOCKETS_MAX),
     auth_token: v.optional(
       v.pipe(
         v.string(),
@@ -83,6 +89,7 @@ const Shape = v.pipe(
       "",
     ),
     insecure: v.optional(v.boolean(), false),
+    openapi: v.optional(v.boolean(), false),
   }),
   v.forward(
     v.partialCheck(
@@ -102,22 +109,11 @@ export function parseHttpConfig(raw: unknown): HttpConfig {
   return fitConfig(Shape, raw);
 }
 
-const TriggerShape = v.object({
+/** What routes of both kinds may ask of a request before their function runs. */
+export const ROUTE_ENTRIES = {
   api_path: v.text(1),
-  http_method: v.opt(
-    v.pipe(
-      v.string(),
-      v.transform((method) => method.trim().toUpperCase()),
-      v.picklist(
-        ROUTE_METHODS,
-        ({ input }) => `expected one of ${ROUTE_METHODS.join(", ")}, received ${input}`,
-      ),
-    ),
-  ),
   condition_function_id: v.opt(v.text(1)),
   middleware_function_ids: v.opt(v.array(v.text(1))),
-  lenient_body: v.opt(v.boolean()),
-  raw_body: v.opt(v.boolean()),
   auth_token: v.opt(
     v.pipe(
       v.text(1, 1_024),
@@ -133,6 +129,26 @@ const TriggerShape = v.object({
     ),
   })),
   timeout_ms: v.opt(v.int(1, TIMEOUT_MS_MAX)),
+} as const;
+
+const { api_path: ApiPath, ...COMMON_ENTRIES } = ROUTE_ENTRIES;
+
+const TriggerShape = v.object({
+  api_path: ApiPath,
+  http_method: v.opt(
+    v.pipe(
+      v.string(),
+      v.transform((method) => method.trim().toUpperCase()),
+      v.picklist(
+        ROUTE_METHODS,
+        ({ input }) => `expected one of ${ROUTE_METHODS.join(", ")}, received ${input}`,
+      ),
+    ),
+  ),
+  ...COMMON_ENTRIES,
+  enqueue: v.opt(v.text(1, 1_024)),
+  lenient_body: v.opt(v.boolean()),
+  raw_body: v.opt(v.boolean()),
 });
 
 /** Configuration of a trigger of type `http`. */
@@ -150,6 +166,8 @@ export interface HttpTriggerConfig {
   /** What requests send as a bearer token; `undefined`: none is asked for. */
   readonly auth_token: string | undefined;
   readonly rate_limit: RateLimit | undefined;
+  /** Queue that gets the call in place of the function; `undefined`: none. */
+  readonly enqueue: string | undefined;
   /** Time for a request, middleware included; `undefined`: that of the listener. */
   readonly timeout_ms: number | undefined;
 }
@@ -160,17 +178,10 @@ export interface HttpTriggerConfig {
  * @throws {EngineError} `trigger_registration_failed`, naming every problem.
  */
 export function parseTriggerConfig(raw: Json): HttpTriggerConfig {
-  const whole = { config: raw };
-  const read = v.safeParse(v.object({ config: TriggerShape }), whole);
-  if (!read.success) {
-    const problems = problemsOf(read.issues, whole);
-    throw new EngineError("trigger_registration_failed", problems.join("; "), {
-      details: { problems },
-    });
-  }
-  const { api_path, http_method, condition_function_id } = read.output.config;
-  const { middleware_function_ids, lenient_body, raw_body } = read.output.config;
-  const { auth_token, rate_limit, timeout_ms } = read.output.config;
+  const config = fitRoute(TriggerShape, raw);
+  const { api_path, http_method, condition_function_id } = config;
+  const { middleware_function_ids, lenient_body, raw_body } = config;
+  const { auth_token, rate_limit, timeout_ms, enqueue } = config;
   return {
     api_path,
     http_method: http_method ?? "GET",
@@ -181,13 +192,29 @@ export function parseTriggerConfig(raw: Json): HttpTriggerConfig {
     auth_token,
     rate_limit,
     timeout_ms,
+    enqueue,
   };
 }
 
+/**
+ * The config of a route as its schema says it is.
+ *
+ * @throws {EngineError} `trigger_registration_failed`, naming every problem.
+ */
+export function fitRoute<Output>(schema: v.Schema<Output>, raw: Json): Output {
+  const whole = { config: raw };
+  const read = v.safeParse(v.object({ config: schema }), whole);
+  if (read.success) return read.output.config as Output;
+  const problems = problemsOf(read.issues, whole);
+  throw new EngineError("trigger_registration_failed", problems.join("; "), {
+    details: { problems },
+  });
+}
+
 /** Keys of a trigger's config that `engine-http` does not know, such as misspelt ones. */
-export function unknownKeys(raw: Json): string[] {
+export function unknownKeys(raw: Json, entries: object = TriggerShape.entries): string[] {
   if (raw === null || typeof raw !== "object") return [];
-  return Object.keys(raw).filter((key) => !Object.hasOwn(TriggerShape.entries, key));
+  return Object.keys(raw).filter((key) => !Object.hasOwn(entries, key));
 }
 
 /** JSON Schema of a trigger's config, for listings. */
@@ -205,6 +232,10 @@ export const TRIGGER_CONFIG_SCHEMA: Json = {
       description: "Called first with the same payload; false answers 422",
     },
     middleware_function_ids: { type: "array", items: { type: "string" } },
+    enqueue: {
+      type: "string",
+      description: "Queue that gets the call; the response is 202 with the receipt",
+    },
     lenient_body: {
       type: "boolean",
       default: false,

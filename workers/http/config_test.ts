@@ -36,8 +36,10 @@ Deno.test("parseHttpConfig() fills in the defaults", () => {
         methods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"],
       },
       middleware: [],
+      websockets_max: 10_000,
       auth_token: "",
       insecure: false,
+      openapi: false,
     });
   }
 });
@@ -104,6 +106,7 @@ Deno.test("parseTriggerConfig() takes methods in any case, and null for left out
     http_method: "POST",
     condition_function_id: undefined,
     middleware_function_ids: [],
+    enqueue: undefined,
     lenient_body: false,
     raw_body: false,
     auth_token: undefined,

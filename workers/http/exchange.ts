@@ -2,7 +2,7 @@
  * The two channels of a request: its body, which a function may read, and its response, which a
  * function may write (PROTOCOL 6.2, 6.4).
  *
- * Both are offered with every request and cost next to nothing until the function connects. Nothing
+ * Both are offered with every request; their ends are created when the function connects. Nothing
  * is held here beyond what the connections ahead are behind: a slow client holds back the function,
  * a slow function the client.
  *
@@ -10,30 +10,37 @@
  */
 import type {
   Channels,
-  LocalChannel,
+  LocalChannels,
   LocalEnd,
+  LocalEnds,
   ReaderEnd,
   WriterEnd,
 } from "../../engine/ports/channels.ts";
 import { type ConnectionEvents, STREAM_AHEAD_BYTES } from "../../engine/ports/connection.ts";
 import { STREAM_DRAINED_BYTES } from "../../engine/ports/connection.ts";
-import type { MemoryBudget } from "../../engine/ports/memory.ts";
+import { freeBuffer, type MemoryBudget } from "../../engine/ports/memory.ts";
 import { CHANNEL_CLOSE, CHANNEL_WRITE_BYTES } from "../../sdk/typescript/wire/channels.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { RequestBody } from "../kit/http/body.ts";
+import { PartBuffer } from "../kit/http/part_buffer.ts";
 import type { ResponseStream } from "../kit/http/response.ts";
 import type { Warn } from "./response.ts";
 
 /** Longest control message of a function, in bytes. */
 const CONTROL_BYTES_MAX = 256 * 1024;
 
+/** Memory that a response keeps while it has nothing to send. */
+const KEPT_BYTES = 16 * 1024;
+
+const encoder = new TextEncoder();
+
 /** What an {@linkcode Exchange} works with. */
 export interface ExchangeOptions {
-  readonly channels: Pick<Channels, "offerReader" | "offerWriter">;
+  readonly channels: Pick<Channels, "offer">;
   readonly memory: MemoryBudget;
-  /** What was read of the body already. */
-  readonly received: Uint8Array | undefined;
+  /** What was read of the body already; memory of the exchange, which frees it. */
+  readonly received: Uint8Array | string | undefined;
   readonly body: RequestBody;
   readonly bodyBytesMax: number;
   readonly warn: Warn;
@@ -45,49 +52,87 @@ export interface StreamHead {
   readonly headers: Json | undefined;
 }
 
+/**
+ * Waits for the head of a response. An object, because V8 keeps a function that is added to an
+ * existing object, with its closure, until the next full collection: 4 KB per request.
+ */
+export interface HeadListener {
+  /** Called once, when the head is complete or cannot come. */
+  gotHead(head: StreamHead | EngineError): void;
+}
+
 /** Both channels of one request. */
-export class Exchange {
-  readonly response: StreamedResponse;
-  readonly #requestBody: StreamedBody;
-  readonly #offers: readonly [LocalChannel, LocalChannel];
+export class Exchange implements LocalEnds {
+  readonly #options: ExchangeOptions;
+  readonly #offered: LocalChannels;
+  #listener: HeadListener | undefined;
+  #requestBody: StreamedBody | undefined;
+  #response: StreamedResponse | undefined;
 
   constructor(options: ExchangeOptions) {
-    const { channels, memory, warn } = options;
-    this.response = new StreamedResponse(memory, warn);
-    this.#requestBody = new StreamedBody(options, (error) => this.response.fail(error));
-    this.#offers = [
-      channels.offerReader(this.#requestBody),
-      channels.offerWriter(this.response),
-    ];
+    this.#options = options;
+    this.#offered = options.channels.offer(this);
+  }
+
+  /** Whether a byte or the end of the response has come, so that it is a stream. */
+  get isBegun(): boolean {
+    return this.#response?.isBegun ?? false;
+  }
+
+  /** What the function writes. */
+  get response(): StreamedResponse {
+    return this.#response ??= new StreamedResponse(this, this.#options);
   }
 
   /** Adds the references to the payload of the function. */
   addTo(payload: JsonObject): void {
-    const [body, response] = this.#offers;
-    payload.request_body = body.ref as unknown as Json;
-    payload.response = response.ref as unknown as Json;
+    payload.request_body = this.#offered.reader as unknown as Json;
+    payload.response = this.#offered.writer as unknown as Json;
+  }
+
+  /** Tells `listener` about the head of the response. */
+  listen(listener: HeadListener): void {
+    this.#listener = listener;
+  }
+
+  writerEnd(): LocalEnd & WriterEnd {
+    return this.#requestBody = new StreamedBody(this.#options, this);
+  }
+
+  readerEnd(): LocalEnd & ReaderEnd {
+    return this.response;
   }
 
   /** What the function writes is no longer wanted, nor is it sent the body; may be called twice. */
   close(): void {
-    for (const offer of this.#offers) offer.withdraw();
-    this.#requestBody.end();
-    this.response.cancel();
+    this.#listener = undefined;
+    this.#offered.withdraw();
+    this.#requestBody?.end();
+    this.#response?.cancel();
+    const { received } = this.#options;
+    if (received instanceof Uint8Array) freeBuffer(received);
+  }
+
+  /** The head of the response is there, or cannot come. */
+  tell(head: StreamHead | EngineError): void {
+    const listener = this.#listener;
+    this.#listener = undefined;
+    listener?.gotHead(head);
   }
 }
 
 /** The body of a request as the writer of a channel: read while the function reads it. */
 class StreamedBody implements LocalEnd, WriterEnd {
   readonly #options: ExchangeOptions;
-  readonly #failed: (error: EngineError) => void;
+  readonly #exchange: Exchange;
   #events: ConnectionEvents | undefined;
   #isPaused = false;
   #isOver = false;
   #wake: (() => void) | undefined;
 
-  constructor(options: ExchangeOptions, failed: (error: EngineError) => void) {
+  constructor(options: ExchangeOptions, exchange: Exchange) {
     this.#options = options;
-    this.#failed = failed;
+    this.#exchange = exchange;
   }
 
   connected(events: ConnectionEvents): void {
@@ -121,7 +166,8 @@ class StreamedBody implements LocalEnd, WriterEnd {
   }
 
   async #send(): Promise<void> {
-    const { received, body, bodyBytesMax } = this.#options;
+    const { received: kept, body, bodyBytesMax } = this.#options;
+    const received = typeof kept === "string" ? encoder.encode(kept) : kept;
     try {
       if (received && received.length > 0) this.#events!.binary(received);
       if (body.isDone) return this.#end(CHANNEL_CLOSE.complete, "");
@@ -144,7 +190,7 @@ class StreamedBody implements LocalEnd, WriterEnd {
   #tooLarge(bodyBytesMax: number): void {
     const message = `Request body has more than ${bodyBytesMax} bytes; send less or raise ` +
       "streamed_body_bytes_max";
-    this.#failed(
+    this.#exchange.response.fail(
       new EngineError("body_too_large", message, {
         details: { streamed_body_bytes_max: bodyBytesMax },
       }),
@@ -167,14 +213,16 @@ class StreamedBody implements LocalEnd, WriterEnd {
 
 /** A response as the reader of a channel: what the function writes, for the port to send. */
 export class StreamedResponse implements LocalEnd, ReaderEnd, ResponseStream {
-  /** Called once, when the head is complete or cannot come. */
-  onHead: ((head: StreamHead | EngineError) => void) | undefined;
   /** Whether a byte or the end has come, so that the response is a stream. */
   isBegun = false;
+  readonly #exchange: Pick<Exchange, "tell">;
   readonly #memory: MemoryBudget;
   readonly #warn: Warn;
-  readonly #parts: Uint8Array[] = [];
-  #bytes = 0;
+  /** What waits for the port, and what the port sends. */
+  #waiting = new PartBuffer();
+  #sent = new PartBuffer();
+  /** Bytes of the memory budget that both take. */
+  #heldBytes = 0;
   #status: number | undefined;
   #headers: Json | undefined;
   #events: ConnectionEvents | undefined;
@@ -182,13 +230,17 @@ export class StreamedResponse implements LocalEnd, ReaderEnd, ResponseStream {
   #error: EngineError | undefined;
   #wake: (() => void) | undefined;
 
-  constructor(memory: MemoryBudget, warn: Warn) {
+  constructor(
+    exchange: Pick<Exchange, "tell">,
+    { memory, warn }: Pick<ExchangeOptions, "memory" | "warn">,
+  ) {
+    this.#exchange = exchange;
     this.#memory = memory;
     this.#warn = warn;
   }
 
   get queuedBytes(): number {
-    return this.#bytes;
+    return this.#waiting.length;
   }
 
   connected(events: ConnectionEvents): void {
@@ -209,11 +261,12 @@ export class StreamedResponse implements LocalEnd, ReaderEnd, ResponseStream {
 
   sendBinary(bytes: Uint8Array): void {
     if (this.#isOver) return;
-    if (!this.#memory.take("bodies", bytes.length)) {
+    const more = this.#waiting.growthFor(bytes.length);
+    if (more > 0 && !this.#memory.take("bodies", more)) {
       return this.fail(new EngineError("overloaded", "engine.memory_mb is used up"));
     }
-    this.#parts.push(bytes.slice());
-    this.#bytes += bytes.length;
+    this.#heldBytes += more;
+    this.#waiting.add(bytes);
     this.#begin();
     this.#wake?.();
   }
@@ -234,51 +287,44 @@ export class StreamedResponse implements LocalEnd, ReaderEnd, ResponseStream {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#error = error;
-    if (!this.isBegun) this.#tell(error);
+    if (!this.isBegun) this.#exchange.tell(error);
     this.#wake?.();
     this.#events?.closed(CHANNEL_CLOSE.complete, "");
   }
 
-  async read(): Promise<Uint8Array | undefined> {
-    while (this.#parts.length === 0) {
+  /** Everything that waits, as one part: a write for each would cost more than the copy. */
+  async read(): Promise<PartBuffer | undefined> {
+    while (this.#waiting.length === 0) {
       if (this.#error) throw this.#error;
       if (this.#isOver) return undefined;
       await new Promise<void>((resolve) => this.#wake = resolve);
     }
-    const all = this.#takeAll();
-    this.#give(all.length);
-    return all;
+    const part = this.#waiting;
+    this.#waiting = this.#sent;
+    this.#waiting.clear();
+    this.#sent = part;
+    if (part.length > STREAM_DRAINED_BYTES && !this.#isOver) this.#events?.drained();
+    return part;
   }
 
-  /** Everything that waits, as one part: a write for each would cost more than the copy. */
-  #takeAll(): Uint8Array {
-    const parts = this.#parts.splice(0);
-    if (parts.length === 1) return parts[0]!;
-    const all = new Uint8Array(this.#bytes);
-    let at = 0;
-    for (const part of parts) {
-      all.set(part, at);
-      at += part.length;
+  /** Gives buffers back that a burst has left. */
+  rest(): void {
+    if (this.#waiting.length > 0 || this.#heldBytes <= KEPT_BYTES) return;
+    for (const buffer of [this.#waiting, this.#sent]) {
+      const bytes = buffer.shrink();
+      this.#memory.release("bodies", bytes);
+      this.#heldBytes -= bytes;
     }
-    return all;
   }
 
   cancel(): void {
     const isFirst = !this.#isOver;
     this.#isOver = true;
-    this.onHead = undefined;
-    this.#parts.length = 0;
-    this.#give(this.#bytes);
+    this.#waiting = new PartBuffer();
+    this.#memory.release("bodies", this.#heldBytes);
+    this.#heldBytes = 0;
     if (isFirst) this.#events?.closed(CHANNEL_CLOSE.complete, "");
     this.#wake?.();
-  }
-
-  #give(bytes: number): void {
-    if (bytes === 0) return;
-    const isBehind = this.#bytes > STREAM_DRAINED_BYTES;
-    this.#memory.release("bodies", bytes);
-    this.#bytes -= bytes;
-    if (isBehind && this.#bytes <= STREAM_DRAINED_BYTES && !this.#isOver) this.#events?.drained();
   }
 
   #control(text: string): void {
@@ -296,13 +342,7 @@ export class StreamedResponse implements LocalEnd, ReaderEnd, ResponseStream {
   #begin(): void {
     if (this.isBegun) return;
     this.isBegun = true;
-    this.#tell({ status: this.#status, headers: this.#headers });
-  }
-
-  #tell(head: StreamHead | EngineError): void {
-    const tell = this.onHead;
-    this.onHead = undefined;
-    tell?.(head);
+    this.#exchange.tell({ status: this.#status, headers: this.#headers });
   }
 }
 

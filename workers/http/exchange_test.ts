@@ -300,19 +300,58 @@ Deno.test("a body of any type is read as a stream, and the client is held back",
   assert.equal(await (await response).json(), body.length);
 });
 
-Deno.test("the bytes of a body that was parsed are there, too", async () => {
-  const text = '{"a" : 1}';
+const PARSED = {
+  "small": bytes('{"a" : 1}'),
+  "beyond ASCII": bytes('{"a" : "é🙂\ufffd"}'),
+  "with a byte order mark": Uint8Array.of(0xef, 0xbb, 0xbf, ...bytes("[1]")),
+  "not quite UTF-8": Uint8Array.of(...bytes('"'), 0xff, ...bytes('"')),
+  "of more than a read": bytes(JSON.stringify("x".repeat(20_000))),
+  "large": bytes(JSON.stringify("x".repeat(600_000))),
+};
+
+for (const [name, body] of Object.entries(PARSED)) {
+  Deno.test(`the bytes of a body that was parsed are there, too: one ${name}`, async () => {
+    const received: Uint8Array[] = [];
+    await using it = await setup(async ({ read, payload }) => {
+      const { connection } = await read();
+      await until(() => {
+        received.push(...connection.takeBinaries());
+        return connection.closing !== undefined;
+      });
+      return { body: [payload.body!] };
+    });
+
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(it.url, { method: "POST", headers, body });
+
+    const value = JSON.parse(new TextDecoder().decode(body));
+    assert.deepEqual(await response.json(), [value]);
+    assert.deepEqual(new Uint8Array(await new Blob(received as BlobPart[]).arrayBuffer()), body);
+  });
+}
+
+Deno.test("a large JSON body reaches the function as it came, and its bytes as a stream", async () => {
+  // Numbers that a parser would change, and a key that must stay a member.
+  const text = `{"n":12345678901234567890,"__proto__":[1e2],"text":"${"é".repeat(1_000_000)}"}`;
   await using it = await setup(async ({ read, payload }) => {
     const { connection } = await read();
     await until(() => connection.closing !== undefined);
-    const [raw] = connection.takeBinaries();
-    return { body: { parsed: payload.body!, raw: new TextDecoder().decode(raw) } };
+    const raw = connection.takeBinaries().map((part) => new TextDecoder().decode(part)).join("");
+    const { body, path, method } = payload as { body: JsonObject; path: string; method: string };
+    return { body: { keys: Object.keys(body), body, raw: raw === text, path, method } };
   });
 
   const headers = { "content-type": "application/json" };
   const response = await fetch(it.url, { method: "POST", headers, body: text });
 
-  assert.deepEqual(await response.json(), { parsed: { a: 1 }, raw: text });
+  const { body, ...rest } = await response.json();
+  assert.deepEqual(body, JSON.parse(text));
+  assert.deepEqual(rest, {
+    keys: ["n", "__proto__", "text"],
+    raw: true,
+    path: "/f",
+    method: "POST",
+  });
 });
 
 Deno.test("a text that is too large for the payload is a stream from its start", async () => {

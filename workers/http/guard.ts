@@ -136,14 +136,15 @@ export class RouteGuard {
   }
 
   /**
-   * Counts a request and checks its token, in this order: guessing a token is limited, too.
+   * Counts a request and checks its token, in this order: guessing a token is limited, too. `token`
+   * is one that came otherwise than as a header.
    *
    * @throws {EngineError} `rate_limited`, `unauthorized`; with status and headers in its details.
    */
-  check(request: GuardedRequest, nowMs: number): void {
+  check(request: GuardedRequest, nowMs: number, token?: string): void {
     const retryAfterS = this.limiter?.take(request, nowMs) ?? 0;
     if (retryAfterS > 0) throw rateLimited(this.limiter!.rule, retryAfterS);
-    if (this.#digest) checkToken(this.#digest, request.headers);
+    if (this.#digest) checkToken(this.#digest, [bearerOf(request.headers), token]);
   }
 }
 
@@ -153,10 +154,16 @@ function rateLimited({ requests, per_s }: RateLimit, retryAfterS: number): Engin
   return new EngineError("rate_limited", message, { details: { status_code: 429, headers } });
 }
 
-function checkToken(expected: Uint8Array, headers: PlainHeaders): void {
-  const offered = BEARER.exec(own(headers, "authorization") ?? "")?.[1];
+function bearerOf(headers: PlainHeaders): string | undefined {
+  return BEARER.exec(own(headers, "authorization") ?? "")?.[1];
+}
+
+/** One of them has to be right: the other may be the token of the listener. */
+function checkToken(expected: Uint8Array, offered: readonly (string | undefined)[]): void {
   // Digests have one length, so that the comparison says nothing about that of the token.
-  if (offered !== undefined && timingSafeEqual(expected, digest(offered))) return;
+  for (const token of offered) {
+    if (token !== undefined && timingSafeEqual(expected, digest(token))) return;
+  }
   const message = "This route asks for its token as Authorization: Bearer <token>";
   const details = { status_code: 401, headers: { "www-authenticate": "Bearer" } };
   throw new EngineError("unauthorized", message, { details });

@@ -9,9 +9,10 @@
  */
 import type { MemoryBudget } from "../../engine/ports/memory.ts";
 import type { Log } from "../../engine/ports/log.ts";
+import { JsonText } from "../../sdk/typescript/json_text.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import type { HttpConfig, HttpTriggerConfig } from "./config.ts";
+import type { Action, Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { type HttpConfig, type HttpTriggerConfig, OPENAPI_PATH } from "./config.ts";
 import type { PlainHeaders } from "../kit/http/head.ts";
 import type {
   HeaderPair,
@@ -19,8 +20,8 @@ import type {
   ServedRequest,
   ServedResponse,
 } from "../kit/http/response.ts";
-import { readBody } from "./body.ts";
-import { Exchange, type ExchangeOptions, type StreamHead } from "./exchange.ts";
+import { type BodyValue, readBody } from "./body.ts";
+import { Exchange, type ExchangeOptions, type HeadListener, type StreamHead } from "./exchange.ts";
 import type { RouteGuard } from "./guard.ts";
 import { type CallStep, runCondition, runMiddleware, StepError } from "./middleware.ts";
 import {
@@ -31,8 +32,10 @@ import {
   QUERY_PARAMS_MAX,
   type RunningRequest,
   type RunningRequests,
+  withBodyText,
 } from "./request.ts";
 import {
+  accepted,
   emptyReply,
   errorReply,
   jsonReply,
@@ -46,6 +49,13 @@ import {
 } from "./response.ts";
 import type { Match, RouteTable } from "./routes.ts";
 import type { RequestSpan, RequestSpans } from "./spans.ts";
+import {
+  tokenIn,
+  type UpgradeCall,
+  upgradeRequired,
+  type Upgrades,
+  wantsUpgrade,
+} from "./websocket/upgrades.ts";
 
 /** Most different warnings about returned values that are logged. */
 export const WARNINGS_MAX = 1_000;
@@ -63,16 +73,19 @@ export interface Target {
   readonly operation: string;
   /** Reports what is wrong with the values that the function returns. */
   readonly warn: Warn;
+  /** Takes the request instead of the function, of a route for WebSockets; `undefined`: none. */
+  readonly upgrade?: Upgrades;
 }
 
 /** A call as `Worker.trigger` takes it. */
 export interface FunctionCall {
   readonly function_id: string;
-  readonly payload: Json;
+  readonly payload: Json | JsonText;
   readonly timeout_ms: number;
   readonly signal: CallSignal;
   readonly namespace?: string;
   readonly metadata?: Json;
+  readonly action?: Action;
   readonly traceparent?: string;
   readonly baggage?: string;
 }
@@ -81,6 +94,8 @@ export interface FunctionCall {
 export interface RequestHandlerOptions {
   readonly config: HttpConfig;
   readonly routes: RouteTable<Target>;
+  /** Routes of requests for an upgrade to a WebSocket; their method is GET. Default: none. */
+  readonly upgradeRoutes?: RouteTable<Target>;
   readonly running: RunningRequests;
   readonly log: Log;
   readonly spans: RequestSpans;
@@ -89,6 +104,8 @@ export interface RequestHandlerOptions {
   /** For streams; `undefined`: there are none. */
   readonly channels: ExchangeOptions["channels"] | undefined;
   readonly memory: MemoryBudget;
+  /** Responds with the OpenAPI document; `undefined`: it has no path of its own. */
+  readonly respondOpenApi: (() => Promise<ServedResponse>) | undefined;
   /** Calls a function; `undefined` when it returned nothing. */
   call(request: FunctionCall): Promise<Json | undefined>;
 }
@@ -113,8 +130,36 @@ interface Called {
   readonly exchange: Exchange | undefined;
 }
 
+/** A reply that a function may still begin to write. */
+class PendingReply implements HeadListener {
+  readonly #begin: (head: StreamHead) => Reply;
+  readonly #resolve: (reply: Reply) => void;
+  readonly #reject: (error: unknown) => void;
+
+  constructor(
+    begin: (head: StreamHead) => Reply,
+    resolve: (reply: Reply) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#begin = begin;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  gotHead(head: StreamHead | EngineError): void {
+    if (head instanceof EngineError) return this.#reject(head);
+    try {
+      this.#resolve(this.#begin(head));
+    } catch (error) {
+      this.#reject(error);
+    }
+  }
+}
+
 /** Never seen by the client, which is gone. */
 const CLIENT_GONE = emptyReply(499);
+/** Stands for the OpenAPI document, which takes a while to write. */
+const OPENAPI = emptyReply(200);
 
 /** Responds to requests. */
 export class RequestHandler {
@@ -140,7 +185,8 @@ export class RequestHandler {
     let reply: Reply;
     try {
       const routed = this.#route(request);
-      reply = "status" in routed ? routed : routed.span.end(await this.#run(routed));
+      if (routed === OPENAPI) reply = await this.#openApi(request);
+      else reply = "status" in routed ? routed : routed.span.end(await this.#run(routed));
     } catch (error) {
       reply = this.#replyTo(error);
     }
@@ -161,11 +207,15 @@ export class RequestHandler {
     // Before the route is looked for: routes leave while the engine stops.
     if (this.#isDraining) return draining();
     const { path, query } = cutTarget(target);
-    const match = this.#find(method, path);
-    if (!match) return noRoute(routes.methods(path));
+    const match = this.#find(request, path);
+    if (!match) {
+      return this.#isOpenApi(method, path) ? OPENAPI : this.#noRoute(routes.methods(path), path);
+    }
     if (hasTooManyParams(query)) return tooManyParams();
-    const { guard, config: { timeout_ms } } = match.route.value;
-    guard?.check(request, all.now());
+    const { guard, upgrade, config: { timeout_ms } } = match.route.value;
+    guard?.check(request, all.now(), upgrade && tokenIn(query));
+    const refusal = upgrade?.refusalOf(request);
+    if (refusal) return refusal;
     const running = all.add(request, timeout_ms);
     if (!running) return overloaded(config.concurrency_max);
     const { startedAt } = running;
@@ -174,10 +224,41 @@ export class RequestHandler {
   }
 
   /** HEAD is served by the GET route where it has no route of its own. */
-  #find(method: string, path: string): Match<Target> | undefined {
-    const { routes } = this.#options;
+  #find({ method, headers }: ServedRequest, path: string): Match<Target> | undefined {
+    const { routes, upgradeRoutes } = this.#options;
+    const socket = wantsUpgrade(method, headers) ? upgradeRoutes?.find("GET", path) : undefined;
+    if (socket) return socket;
     const match = routes.find(method, path);
     return match ?? (method === "HEAD" ? routes.find("GET", path) : undefined);
+  }
+
+  #noRoute(methods: readonly string[], path: string): Reply {
+    const isSocket = methods.length === 0 && this.#options.upgradeRoutes?.find("GET", path);
+    return isSocket ? upgradeRequired() : noRoute(methods);
+  }
+
+  /** A route of this path stands before the document. */
+  #isOpenApi(method: string, path: string): boolean {
+    return path === OPENAPI_PATH && (method === "GET" || method === "HEAD") &&
+      this.#options.respondOpenApi !== undefined;
+  }
+
+  /** The OpenAPI document, as a request among the others. */
+  async #openApi(request: ServedRequest): Promise<Reply> {
+    const { running: all, config, respondOpenApi } = this.#options;
+    const running = all.add(request);
+    if (!running) return overloaded(config.concurrency_max);
+    const response = respondOpenApi!();
+    try {
+      return await running.race(response);
+    } catch (error) {
+      response.then(({ stream }) => stream?.cancel(), () => {}); // It comes too late.
+      if (running.stopReason === "timeout") return emptyReply(504);
+      if (running.stopReason !== undefined) return draining();
+      return this.#replyTo(error);
+    } finally {
+      all.remove(running);
+    }
   }
 
   /** Runs a request that has a route; never rejects. */
@@ -217,19 +298,26 @@ export class RequestHandler {
    */
   async #callWithBody(routed: RoutedRequest): Promise<Reply | Called> {
     const { running, method, match, headers, query } = routed;
-    const { function_id, namespace, metadata } = match.route.value;
-    const body = method === "GET" || method === "HEAD" ? null : this.#readBody(routed);
-    const value = body instanceof Promise ? await body : body;
+    const { function_id, namespace, metadata, upgrade, config: { enqueue } } = match.route.value;
+    const read = method === "GET" || method === "HEAD" ? null : this.#readBody(routed);
+    const body = read instanceof Promise ? await read : read;
+    // A large body is text, which goes behind the rest when the payload is sent.
+    const text = body instanceof JsonText ? body : undefined;
+    const value = body instanceof JsonText ? null : body;
     const payload = makePayload(method, match, query, headers, value);
     if (running.rawBody !== undefined) payload.raw_body_base64 = running.rawBody;
     if (routed.context) payload.context = routed.context;
-    const exchange = this.#exchangeOf(routed);
+    upgrade?.prepare(payload, running.request);
+    const exchange = upgrade || enqueue ? undefined : this.#exchangeOf(routed);
     exchange?.addTo(payload);
     let isCalled = false;
     try {
-      const reply = await this.#runBefore(routed, payload);
+      const reply = await this.#runBefore(routed, payload, text);
       if (reply) return reply;
-      const result = this.#call(routed, function_id, payload, namespace, metadata);
+      if (upgrade) return await this.#upgrade(routed, upgrade, payload);
+      const sent = text ? withBodyText(payload, text) : payload;
+      const call = this.#call(routed, function_id, sent, namespace, metadata, undefined, enqueue);
+      const result = enqueue === undefined ? call : accepted(call);
       isCalled = true;
       return { result, exchange };
     } finally {
@@ -237,12 +325,26 @@ export class RequestHandler {
     }
   }
 
+  #upgrade(routed: RoutedRequest, upgrade: Upgrades, payload: JsonObject): Promise<Reply> {
+    const { namespace, metadata } = routed.match.route.value;
+    const call: UpgradeCall = (function_id, connect, traceparent) => {
+      return this.#call(routed, function_id, connect, namespace, metadata, traceparent);
+    };
+    const { traceparent } = routed.span.fields;
+    return upgrade.open(routed.running.request, payload, call, traceparent);
+  }
+
   /** Condition and middleware of the route. */
-  async #runBefore(routed: RoutedRequest, payload: JsonObject): Promise<Reply | undefined> {
+  async #runBefore(
+    routed: RoutedRequest,
+    payload: JsonObject,
+    text: JsonText | undefined,
+  ): Promise<Reply | undefined> {
     const { config, namespace } = routed.match.route.value;
     if (config.condition_function_id !== undefined) {
       const call = this.#stepOf(routed, namespace);
-      const refusal = await runCondition(call, config.condition_function_id, payload);
+      const sent = text ? withBodyText(payload, text) : payload;
+      const refusal = await runCondition(call, config.condition_function_id, sent);
       if (refusal) return refusal;
     }
     if (config.middleware_function_ids.length === 0) return undefined;
@@ -265,35 +367,37 @@ export class RequestHandler {
     call: Promise<Json | undefined>,
     exchange: Exchange | undefined,
   ): Promise<Reply> {
-    const { running, match: { route } } = routed;
-    const { warn } = route.value;
+    const { warn } = routed.match.route.value;
     return new Promise<Reply>((resolve, reject) => {
-      const response = exchange?.response;
-      if (response) {
-        response.onHead = (head) => {
-          if (head instanceof EngineError) return reject(head);
-          try {
-            resolve(this.#beginStream(routed, exchange, head));
-          } catch (error) {
-            reject(error);
-          }
-        };
+      if (exchange) {
+        const begin = (head: StreamHead): Reply => this.#beginStream(routed, exchange, head);
+        exchange.listen(new PendingReply(begin, resolve, reject));
       }
-      call.then((value) => {
-        if (response?.isBegun) return;
-        if (value !== undefined && value !== null) return resolve(replyFromValue(value, warn));
-        // It may write its response, still or from now on.
-        running.race(new Promise<never>(() => {})).catch((error) => {
-          if (running.stopReason === "timeout") {
-            warn("a handler returned nothing and wrote no response in time", route.path);
-          }
-          reject(error);
-        });
-      }).catch((error) => {
+      const fail = (error: unknown): void => {
         // After the head an error can only cut the stream.
-        if (response?.isBegun) response.fail(toEngineError(error));
+        if (exchange?.isBegun) exchange.response.fail(toEngineError(error));
         else reject(error);
-      });
+      };
+      call.then((value) => {
+        if (exchange?.isBegun) return;
+        if (value === undefined || value === null) return this.#awaitHead(routed, reject);
+        try {
+          resolve(replyFromValue(value, warn));
+        } catch (error) {
+          reject(error);
+        }
+      }, fail);
+    });
+  }
+
+  /** The function returned nothing: it may write its response, still or from now on. */
+  #awaitHead({ running, match: { route } }: RoutedRequest, reject: (error: unknown) => void): void {
+    running.race(new Promise<never>(() => {})).catch((error) => {
+      if (running.stopReason === "timeout") {
+        const text = "a handler returned nothing and wrote no response in time";
+        route.value.warn(text, route.path);
+      }
+      reject(error);
     });
   }
 
@@ -309,6 +413,7 @@ export class RequestHandler {
         isWhole = part === undefined;
         return part;
       },
+      rest: () => response.rest(),
       cancel: () => {
         exchange.close();
         if (!isWhole) running.signal.abort(new Error("client gone"));
@@ -324,7 +429,7 @@ export class RequestHandler {
     return reply;
   }
 
-  #readBody({ running, match }: RoutedRequest): Json | Promise<Json> {
+  #readBody({ running, match }: RoutedRequest): BodyValue | Promise<BodyValue> {
     const { running: all, config } = this.#options;
     const body = readBody(running.request, config, match.route.value.config, running);
     if (!(body instanceof Promise)) return body;
@@ -361,9 +466,11 @@ export class RequestHandler {
   #call(
     { running, span }: RoutedRequest,
     function_id: string,
-    payload: Json,
+    payload: Json | JsonText,
     namespace: string | undefined,
     metadata: Json | undefined,
+    traceparent?: string,
+    queue?: string,
   ): Promise<Json | undefined> {
     const timeout_ms = this.#options.running.remainingMs(running);
     const request: FunctionCall = {
@@ -372,6 +479,8 @@ export class RequestHandler {
       timeout_ms,
       signal: running.signal,
       ...span.fields,
+      ...traceparent !== undefined && { traceparent },
+      ...queue !== undefined && { action: { type: "enqueue", queue } },
     };
     if (namespace === undefined && metadata === undefined) return this.#options.call(request);
     return this.#options.call({

@@ -70,6 +70,36 @@ Deno.test("A handler's status, headers and body are answered", async () => {
   assert.equal(await response.text(), '{"c":5}');
 });
 
+Deno.test("A route with enqueue puts the call into its queue and answers 202 with the receipt", async () => {
+  let isKnown = true;
+  const { types, fetch, calls } = fakeHttp({}, {
+    "orders::place": () => {
+      if (!isKnown) throw failure("enqueue_error", "Queue 'orders' not found");
+      return { messageReceiptId: "r" };
+    },
+  });
+  types.registerTrigger({
+    id: "t",
+    trigger_type: "http",
+    function_id: "orders::place",
+    config: { api_path: "/orders", http_method: "POST", enqueue: "orders" },
+    metadata: undefined,
+    namespace: undefined,
+  });
+
+  const response = await fetch("POST /orders", json('{"sku":"A1"}'));
+
+  assert.equal(response.status, 202);
+  assert.deepEqual(await response.json(), { messageReceiptId: "r" });
+  const call = calls[0]! as unknown as { action: Json; payload: Record<string, Json> };
+  assert.deepEqual(call.action, { type: "enqueue", queue: "orders" });
+  assert.deepEqual(call.payload.body, { sku: "A1" });
+  assert.equal("response" in call.payload, false);
+
+  isKnown = false;
+  assert.equal((await fetch("POST /orders", json("{}"))).status, 500);
+});
+
 Deno.test("HEAD runs the GET handler and leaves the body out", async () => {
   const { route, fetch, calls } = fakeHttp({}, { f: () => ({ body: "héllo" }), own: () => ({}) });
   route("GET /f", "f");

@@ -4,12 +4,16 @@
  *
  * @module
  */
+import type { JsonText } from "../../sdk/typescript/json_text.ts";
 import { EngineError, isTimeout } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { jsonReply, plainMessage, type Reply, replyFromValue, type Warn } from "./response.ts";
 
 /** Calls a function within the time that the request has left. */
-export type CallStep = (function_id: string, payload: Json) => Promise<Json | undefined>;
+export type CallStep = (
+  function_id: string,
+  payload: Json | JsonText,
+) => Promise<Json | undefined>;
 
 /**
  * A middleware or condition failed: the request ends with this status, whatever the code, unless
@@ -75,7 +79,7 @@ export async function runMiddleware(
 export async function runCondition(
   call: CallStep,
   function_id: string,
-  payload: JsonObject,
+  payload: JsonObject | JsonText,
 ): Promise<Reply | undefined> {
   const result = await call(function_id, payload).catch((error) => {
     throw isTimeout(error) ? error : stepError(error);

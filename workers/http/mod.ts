@@ -1,10 +1,11 @@
 /**
- * `engine-http`: HTTP requests run functions. Triggers of type `http` are the routes.
+ * `engine-http`: HTTP requests run functions. Triggers of type `http` are the routes, those of type
+ * `websocket` the ones whose requests become WebSockets (`websocket/`).
  *
  * `server.ts` has the port and the Hono app that every request passes, `handler.ts` what happens to
  * one request, `routes.ts` the table of routes, which changes while it runs. `guard.ts`, `body.ts`,
- * `middleware.ts` and `response.ts` are the steps of a request. Channels do not exist yet: a
- * function responds by what it returns.
+ * `middleware.ts`, `response.ts` and `exchange.ts` are the steps of a request; `openapi/` describes
+ * the routes.
  *
  * @module
  */
@@ -21,31 +22,47 @@ import {
   unknownKeys,
 } from "./config.ts";
 import { RateLimits, RouteGuard } from "./guard.ts";
-import { RequestHandler, ResultWarnings, type Target } from "./handler.ts";
+import { OpenApi, OPENAPI_FUNCTION, registerOpenApi } from "./openapi/mod.ts";
+import {
+  RequestHandler,
+  type RequestHandlerOptions,
+  ResultWarnings,
+  type Target,
+} from "./handler.ts";
 import { RunningRequests } from "./request.ts";
 import type { Warn } from "./response.ts";
 import { type Route, RouteTable } from "./routes.ts";
 import { headersForCaches, HttpListener, makeApp } from "./server.ts";
 import { operationOf, RequestSpans } from "./spans.ts";
+import { SocketRoutes } from "./websocket/mod.ts";
 
 /** Serves functions as HTTP routes. */
 export const http: BuiltinWorker<HttpConfig> = {
   name: "engine-http",
   runsByDefault: true,
   summary: "HTTP routes that run functions",
-  offers: { triggerTypes: ["http"] },
+  offers: { functions: ["websocket::*", OPENAPI_FUNCTION], triggerTypes: ["http", "websocket"] },
   parse: parseHttpConfig,
   start(worker, config, host) {
-    const { routes, fetch, handler, running } = assemble(worker, config, host);
+    const parts = assemble(worker, config, host);
+    const { fetch, handler, running, sockets } = parts;
     const { clock, log, memory, socketBounds } = host;
     const { host: address, port } = config;
     const where = { host: address, port, clock, log, memory, socketsMax: socketBounds.http };
     const listener = new HttpListener(where, {
       fetch,
-      drain: () => handler.drain(),
-      stop: () => running.stop(),
+      drain: async () => {
+        const closed = sockets?.drain();
+        await handler.drain();
+        await closed;
+      },
+      stop() {
+        running.stop();
+        sockets?.stop();
+      },
     });
-    provideRoutes(worker, routes, host);
+    provideRoutes(worker, parts, host);
+    describeRoutes(worker, parts.openapi, host, listener.url);
     host.serves({ name: "http", url: listener.url });
     host.signal.addEventListener("abort", () => void listener.drain(), { once: true });
     // While the engine drains the port stays open: what runs finishes, new requests get 503.
@@ -55,22 +72,53 @@ export const http: BuiltinWorker<HttpConfig> = {
   },
 };
 
+/** Provides the OpenAPI document as a function; what changes in the engine makes it new. */
+function describeRoutes(
+  worker: Pick<Worker, "registerFunction">,
+  openapi: OpenApi,
+  { onEvent, signal }: Pick<EngineHost, "onEvent" | "signal">,
+  url: string,
+): void {
+  registerOpenApi(worker, openapi, url);
+  const stopHearing = onEvent((event) => openapi.hear(event));
+  signal.addEventListener("abort", () => {
+    stopHearing();
+    openapi.stop();
+  }, { once: true });
+}
+
 /** The parts that need no port. */
 export interface HttpParts {
   readonly routes: RouteTable<Target>;
   fetch(request: ServedRequest): ServedResponse | Promise<ServedResponse>;
   readonly handler: RequestHandler;
   readonly running: RunningRequests;
+  /** `undefined` without a host that makes WebSockets. */
+  readonly sockets: SocketRoutes | undefined;
+  readonly openapi: OpenApi;
 }
+
+/** What the engine provides to the parts; without channels there are no streams. */
+export type PartsHost =
+  & Pick<EngineHost, "clock" | "log" | "traces" | "memory">
+  & { readonly directory: Pick<EngineHost["directory"], "function"> }
+  & Partial<Omit<EngineHost, "directory">>;
 
 /** Makes everything but the port. */
 export function assemble(
   worker: Pick<Worker, "trigger">,
   config: HttpConfig,
-  host: Pick<EngineHost, "clock" | "log" | "traces" | "memory"> & Partial<EngineHost>,
+  host: PartsHost,
 ): HttpParts {
   const routes = new RouteTable<Target>();
-  const { clock, memory, channels } = host;
+  const { clock, memory, channels, directory } = host;
+  const hasToken = config.auth_token !== "";
+  const openapi = new OpenApi({ clock, memory, directory, routes, hasToken });
+  const call: RequestHandlerOptions["call"] = (request) => worker.trigger(request);
+  const { webSockets, socketBounds } = host;
+  const sockets = webSockets && socketBounds
+    ? new SocketRoutes(config, { ...host, webSockets, socketBounds }, call)
+    : undefined;
   const { timeout_ms: timeoutMs, concurrency_max: max } = config;
   const running = new RunningRequests({
     clock,
@@ -87,20 +135,23 @@ export function assemble(
     spans: new RequestSpans(host.traces.spans, host.clock),
     channels,
     memory,
+    respondOpenApi: config.openapi ? () => openapi.respond() : undefined,
     cacheHeaders: headersForCaches(config.cors),
-    call: (request) => worker.trigger(request),
+    call,
+    ...sockets && { upgradeRoutes: sockets.table },
   });
-  return { routes, fetch: makeApp(config, handler), handler, running };
+  return { routes, fetch: makeApp(config, handler), handler, running, sockets, openapi };
 }
 
-/** Provides the trigger type `http`. */
+/** Provides the trigger types, and the functions of WebSockets. */
 export function provideRoutes(
-  worker: Pick<Worker, "registerTriggerType">,
-  routes: RouteTable<Target>,
+  worker: Pick<Worker, "registerTriggerType" | "registerFunction">,
+  { routes, sockets, openapi }: Pick<HttpParts, "routes" | "sockets" | "openapi">,
   host: Pick<EngineHost, "log">,
 ): void {
   const warnings = new ResultWarnings(host.log);
   const rates = new RateLimits();
+  sockets?.provide(worker, rates, warnings);
   worker.registerTriggerType({
     id: "http",
     description: "Runs a function for each HTTP request of a method and path",
@@ -116,6 +167,7 @@ export function provideRoutes(
       const target: Target = { function_id, namespace, metadata, config, guard, operation, warn };
       const before = routes.add({ id, method, path, value: target });
       rates.set(id, guard?.limiter);
+      openapi.change();
       if (before) warnOfTakeover(host, before, target);
       const unknown = unknownKeys(raw);
       if (unknown.length === 0) return;
@@ -128,6 +180,7 @@ export function provideRoutes(
     unregisterTrigger({ id }) {
       routes.remove(id);
       rates.set(id, undefined);
+      openapi.change();
     },
   });
 }

@@ -13,6 +13,7 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { MemoryBudget } from "../../engine/ports/memory.ts";
+import { JsonText, toJson } from "../../sdk/typescript/json_text.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { HeldMemory } from "../kit/held_memory.ts";
 import type { Client } from "../kit/http/clients.ts";
@@ -100,6 +101,16 @@ export function makePayload<T>(
   return payload;
 }
 
+/**
+ * The same payload as text, with the text of a body in place of its body.
+ *
+ * @throws {EngineError} `serialization_error`.
+ */
+export function withBodyText(payload: JsonObject, body: JsonText): JsonText {
+  const rest = toJson("The payload", { ...payload, body: undefined })!;
+  return new JsonText(`${rest.slice(0, -1)},"body":${body.text}}`);
+}
+
 /** Why a request was stopped before its handler finished. */
 export type StopReason = "client gone" | "timeout" | "stopped";
 
@@ -132,7 +143,7 @@ export class RunningRequest implements BodyOwner {
   cancelBody: (() => void) | undefined;
   rawBody: string | undefined;
   readonly keepsBytes: boolean;
-  received: Uint8Array | undefined;
+  received: BodyOwner["received"];
   readonly turns: BodyTurns;
   /** Called when the request is stopped. */
   onStop: (() => void) | undefined;

@@ -273,3 +273,8 @@ function isObject(value: Json): value is JsonObject {
 function show(value: Json): string {
   return (typeof value === "string" ? value : JSON.stringify(value)).slice(0, 80);
 }
+
+/** The value of a response to a request that became a job of a queue: 202 with the receipt. */
+export async function accepted(receipt: Promise<Json | undefined>): Promise<Json> {
+  return { status_code: 202, body: await receipt ?? null };
+}

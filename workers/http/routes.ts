@@ -133,6 +133,13 @@ export class RouteTable<T> {
     return { route: newest(found), params };
   }
 
+  /** The routes that serve, one for each method and path, in no order; also while some change. */
+  *served(): Generator<Route<T>> {
+    for (const { route, pattern } of this.#places.values()) {
+      if (newest(this.#stackAt(pattern, route.method)!) === route) yield route;
+    }
+  }
+
   /** The methods for which a path has a route, sorted; for `Allow`. */
   methods(path: string): string[] {
     return [...this.#methods.keys()].filter((method) => this.find(method, path)).sort();

@@ -283,3 +283,15 @@ for (const [kind, path] of [["plain", ""], ["open", "/:id"], ["rest", "/*"]] as 
     assert.ok(best[1]! < 5 * best[0]!, `${best.map((ms) => ms.toFixed(3))} ms`);
   });
 }
+
+Deno.test("RouteTable.served() has the newest route of each method and path", () => {
+  const table = setup("GET /a", "POST /a", "GET /u/:id", "GET a");
+
+  assert.deepEqual([...table.served()].map(({ value }) => value), [
+    "POST /a",
+    "GET /u/:id",
+    "GET a",
+  ]);
+  table.remove("t3");
+  assert.deepEqual([...table.served()].map(({ id }) => id).sort(), ["t0", "t1", "t2"]);
+});

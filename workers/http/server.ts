@@ -21,7 +21,6 @@ import { timingSafeEqual } from "hono/utils/buffer";
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Log } from "../../engine/ports/log.ts";
 import type { MemoryBudget } from "../../engine/ports/memory.ts";
-import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import { AllowedHosts, nameOf } from "../kit/allowed_hosts.ts";
 import { DRAIN_MS } from "../kit/define.ts";
 import { HttpPort } from "../kit/http/port.ts";
@@ -33,6 +32,7 @@ import {
 } from "../kit/http/response.ts";
 import type { HttpConfig } from "./config.ts";
 import type { RequestHandler } from "./handler.ts";
+import { mayUse } from "./origins.ts";
 import { errorReply } from "./response.ts";
 
 /** Time for the last responses to leave after the requests behind them were stopped. */
@@ -137,22 +137,9 @@ export function headersForCaches({ origins }: HttpConfig["cors"]): readonly Head
   return origins.includes("*") ? [["access-control-allow-origin", "*"]] : [["vary", "Origin"]];
 }
 
-/** Whether a page of this origin may use the routes: those of the same host and of this machine. */
-function mayUse(
-  { origins }: HttpConfig["cors"],
-): (origin: string, host: string | undefined) => boolean {
-  const listed = new Set(origins.map((origin) => origin.toLowerCase()));
-  return (origin, host) => {
-    if (listed.has("*") || listed.has(origin.toLowerCase())) return true;
-    const name = originHost(origin);
-    return name !== undefined &&
-      (isLoopback(name) || (host !== undefined && name === nameOf(host)));
-  };
-}
-
 /** `hono/cors`, with the status that PROTOCOL 6.5 requires. */
 function corsMiddleware({ origins, methods }: HttpConfig["cors"]): MiddlewareHandler {
-  const isAllowed = mayUse({ origins, methods });
+  const isAllowed = mayUse({ origins });
   const middleware = cors({
     origin: origins.includes("*")
       ? "*"
@@ -182,12 +169,6 @@ function foreignForm(): ServedResponse {
   const message = "A page of another origin may not send forms or text here; list its origin in " +
     "cors.origins of engine-http if it may";
   return errorReply(403, "FORBIDDEN", message, crypto.randomUUID());
-}
-
-/** The host of a page's origin; `undefined` for those without one, such as files. */
-function originHost(origin: string): string | undefined {
-  if (!/^https?:/i.test(origin) || !URL.canParse(origin)) return undefined;
-  return nameOf(new URL(origin).host);
 }
 
 /** Adds what a middleware sets to the headers of the response; `vary` adds up. */

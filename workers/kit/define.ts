@@ -12,7 +12,9 @@ import type { ConfigValue, KnownWorker } from "../../engine/ports/config.ts";
 import type { PageAnswer, PageRequest } from "../../engine/ports/connection.ts";
 import type { Directory } from "../../engine/ports/directory.ts";
 import type { EventListener } from "../../engine/ports/events.ts";
+import type { Firings } from "../../engine/ports/firings.ts";
 import type { SocketBounds } from "../../engine/ports/listen.ts";
+import type { Keeping } from "../../engine/ports/keeping.ts";
 import type { EngineLogListener, Log } from "../../engine/ports/log.ts";
 import type { MemoryBudget } from "../../engine/ports/memory.ts";
 import type { Store } from "../../engine/ports/store.ts";
@@ -23,6 +25,7 @@ import type {
   PrintListener,
   TelemetryListener,
 } from "../../engine/ports/telemetry.ts";
+import type { WebSockets } from "../../engine/ports/web_sockets.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 
 /** How long running calls may take to finish when the engine stops. */
@@ -50,7 +53,13 @@ export interface EngineHost extends Host {
   /** The memory that bodies, queues and recordings share with the rest of the process. */
   readonly memory: MemoryBudget;
   readonly channels: Channels;
+  /** Makes WebSockets of connections to a port of its own. */
+  readonly webSockets: WebSockets;
   readonly directory: Directory;
+  /** Calls for one event to the functions of many triggers. */
+  readonly firings: Firings;
+  /** Work that runs in one place at a time. */
+  readonly keeping: Keeping;
   readonly supervision: Supervision;
   /** Calls the listener with every event from now on; call the result to stop. */
   onEvent(listener: EventListener): () => void;

@@ -67,11 +67,11 @@ Deno.test("Metrics have defaults", () => {
   assert.deepEqual(v.parse(MetricsConfig, {}), { prometheus: true, alerts: [] });
 });
 
-Deno.test("A rule has defaults for all but name, metric and threshold", () => {
+Deno.test("A rule about a metric has defaults for all but name and threshold", () => {
   const rule = { name: "slow", metric: "p99_ms", threshold: 100 };
 
   assert.deepEqual(v.parse(MetricsConfig, { alerts: [rule] }).alerts, [
-    { ...rule, operator: ">", for_s: 10 },
+    { ...rule, operator: ">", for_s: 10, within_s: 60 },
   ]);
 });
 

@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { createMemoryBudget } from "../../engine/platform/memory_budget.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { JsonText } from "../../sdk/typescript/json_text.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { ANSWER_PAUSE_MS, AnswerMemory, SMALL_ANSWER_BYTES } from "./answers.ts";
 
@@ -71,6 +72,65 @@ Deno.test("an answer that does not fit is refused with overloaded, and the next 
   assert.equal(memory.usedBytes, 0);
 });
 
+Deno.test("callers that wait for the same list share a text that is made after all their calls", async () => {
+  const memory = createMemoryBudget(64 * MIB);
+  const answers = new AnswerMemory(memory, SOON);
+  let made = 0;
+  const make = async (add: (bytes: number) => Promise<void>): Promise<JsonText> => {
+    await add(2 * MIB);
+    return new JsonText(`${++made}`);
+  };
+
+  const texts = await Promise.all([
+    answers.hold((add) => add(4 * MIB).then(() => made)), // The first three wait for it.
+    ...[1, 2, 3].map(() => answers.shared("a", make).then(({ text }) => text)),
+    answers.shared("b", make).then(({ text }) => text),
+  ]);
+  assert.deepEqual(texts, [0, "1", "1", "1", "2"]);
+  assert.equal(memory.usedBytes, 0);
+
+  // While it is being made it may miss a change that was acknowledged before the call.
+  let late: Promise<JsonText> | undefined;
+  const early = answers.shared("a", async (add) => {
+    late = answers.shared("a", make);
+    return await make(add);
+  });
+  assert.equal((await early).text, "3");
+  assert.equal((await late!).text, "4");
+  assert.equal(memory.usedBytes, 0);
+});
+
+Deno.test("a shared text that fails, or does not fit again for its caller, leaves nothing", async () => {
+  const memory = createMemoryBudget(64 * MIB);
+  const answers = new AnswerMemory(memory, SOON);
+  const isOverloaded = { code: "overloaded" };
+
+  await assert.rejects(
+    answers.shared("a", async (add) => {
+      await add(2 * MIB);
+      throw new Error("the store failed");
+    }),
+    /the store failed/,
+  );
+  await assert.rejects(
+    answers.shared("a", async (add) => {
+      await add(80 * MIB);
+      return new JsonText("1");
+    }),
+    isOverloaded,
+  );
+  // Made within the budget, which has no room for the frame beside it.
+  const all = [1, 2].map(() =>
+    answers.shared("a", async (add) => {
+      await add(40 * MIB);
+      return new JsonText("1");
+    })
+  );
+  for (const answer of all) await assert.rejects(answer, isOverloaded);
+  assert.equal(memory.usedBytes, 0);
+  assert.equal((await answers.shared("a", () => Promise.resolve(new JsonText("2")))).text, "2");
+});
+
 Deno.test("two large answers have a pause between them", async () => {
   const clock = new FakeClock();
   const answers = new AnswerMemory(createMemoryBudget(64 * MIB), clock);
@@ -78,6 +138,7 @@ Deno.test("two large answers have a pause between them", async () => {
   const all = [1, 2].map(() => answers.hold((add) => add(4 * MIB)).then(() => made++));
 
   await all[0];
+  clock.tick(0); // It was sent.
   clock.tick(ANSWER_PAUSE_MS - 1);
   for (let i = 0; i < 20; i++) await Promise.resolve();
   assert.equal(made, 1);

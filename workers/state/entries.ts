@@ -17,6 +17,7 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Changed, Entry, KeyChange, Store, StoreKey } from "../../engine/ports/store.ts";
+import { JsonText } from "../../sdk/typescript/json_text.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
@@ -72,9 +73,24 @@ export interface ExpiryRecord extends Place {
   readonly at_ms: number;
 }
 
+/** First parts of the keys in the store, see the module. */
+export interface EntryTables {
+  readonly entries: string;
+  readonly scopes: string;
+  readonly expiries: string;
+}
+
+const STATE_TABLES: EntryTables = {
+  entries: "state",
+  scopes: "state_scopes",
+  expiries: "state_expiry",
+};
+
 /** Dependencies of {@linkcode StateEntries}. */
 export interface StateEntriesSetup {
   readonly store: Store;
+  /** Default: those of the state. Another worker keeps entries of its own in others. */
+  readonly tables?: EntryTables;
   readonly clock: Pick<Clock, "wall">;
   /**
    * Called with every committed change and the bytes of its values; those of one key in order. Must
@@ -91,14 +107,16 @@ const TIME_DIGITS = 15;
 /** The entries of all scopes. */
 export class StateEntries {
   readonly #setup: StateEntriesSetup;
+  readonly #tables: EntryTables;
 
   constructor(setup: StateEntriesSetup) {
     this.#setup = setup;
+    this.#tables = setup.tables ?? STATE_TABLES;
   }
 
   /** One entry; `undefined` if missing or expired. */
   async get(place: Place): Promise<StateEntry | undefined> {
-    return this.#alive(await this.#setup.store.get(entryKey(place)));
+    return this.#alive(await this.#setup.store.get(entryKey(this.#tables, place)));
   }
 
   /** Up to `limit` entries of a scope in key order, after the key `after`. */
@@ -108,9 +126,9 @@ export class StateEntries {
     after?: string,
     bytesMax: number = LIST_BYTES,
   ): Promise<EntryPage> {
-    const behind = after === undefined ? undefined : entryKey({ scope, key: after });
+    const behind = after === undefined ? undefined : entryKey(this.#tables, { scope, key: after });
     const { store } = this.#setup;
-    const found = await store.list(["state", scope], limit, behind, bytesMax);
+    const found = await store.list([this.#tables.entries, scope], limit, behind, bytesMax);
     const bytes = found.reduce((sum, entry) => sum + entry.bytes, 0);
     const isLast = found.length < limit && bytes < bytesMax;
     const entries = found.map((entry) =>
@@ -124,8 +142,8 @@ export class StateEntries {
 
   /** Up to `limit` names of scopes with entries, sorted, after the name `after`. */
   async scopes(limit: number, after?: string): Promise<string[]> {
-    const behind = after === undefined ? undefined : ["state_scopes", after];
-    const found = await this.#setup.store.list(["state_scopes"], limit, behind);
+    const behind = after === undefined ? undefined : [this.#tables.scopes, after];
+    const found = await this.#setup.store.list([this.#tables.scopes], limit, behind);
     return found.map(({ key }) => key[1]!);
   }
 
@@ -135,19 +153,22 @@ export class StateEntries {
     let before: Entry | undefined;
     let after: JsonObject | undefined;
     const changes: KeyChange[] = [
-      [entryKey(place), (entry) => {
+      [entryKey(this.#tables, place), (entry) => {
         before = entry;
         return isExpired(entry, now) ? undefined : entry;
       }],
-      [entryKey(place), (entry) => {
+      [entryKey(this.#tables, place), (entry) => {
         const next = change(entry && entry.damaged === undefined ? readEntry(entry) : undefined);
         after = next && recordOf(next, now);
         return after;
       }],
-      [scopeKey(place), (count) => countAfter(count, before !== undefined, after !== undefined)],
+      [
+        scopeKey(this.#tables, place),
+        (count) => countAfter(count, before !== undefined, after !== undefined),
+      ],
     ];
     if (expiresAtMs !== undefined) {
-      changes.push([expiryKey({ ...place, at_ms: expiresAtMs }), (record) => {
+      changes.push([expiryKey(this.#tables, { ...place, at_ms: expiresAtMs }), (record) => {
         const isReadable = before !== undefined && before.damaged === undefined;
         const previous = isReadable ? expiryOf(before!) : undefined;
         return previous !== undefined && previous <= expiresAtMs ? record : true;
@@ -175,12 +196,17 @@ export class StateEntries {
     let page: Entry[];
     let after: StoreKey | undefined;
     do {
-      page = await this.#setup.store.list(["state", scope], PAGE_MAX, after, LIST_BYTES);
+      page = await this.#setup.store.list(
+        [this.#tables.entries, scope],
+        PAGE_MAX,
+        after,
+        LIST_BYTES,
+      );
       keys += page.length;
       after = page.at(-1)?.key;
     } while (page.length > 0);
     await this.#setup.store.write([[
-      scopeKey({ scope, key: "" }),
+      scopeKey(this.#tables, { scope, key: "" }),
       (count) => count?.damaged === undefined ? count : keys > 0 ? keys : undefined,
     ]]);
     return await this.#setup.store.write(changes);
@@ -188,7 +214,7 @@ export class StateEntries {
 
   /** Up to `limit` expiry records, the earliest first. */
   async expiries(limit: number): Promise<ExpiryRecord[]> {
-    const found = await this.#setup.store.list(["state_expiry"], limit);
+    const found = await this.#setup.store.list([this.#tables.expiries], limit);
     return found.map(({ key: [, at, scope, key] }) => {
       return { at_ms: Number(at), scope: scope!, key: key! };
     });
@@ -201,16 +227,17 @@ export class StateEntries {
     const expiresAtMs = seen && expiryOf(seen);
     const removes = expiresAtMs !== undefined && expiresAtMs <= now;
     const changes: KeyChange[] = [
-      [entryKey(record), (entry) => {
+      [entryKey(this.#tables, record), (entry) => {
         if (entry?.damaged !== undefined) return entry;
         if (entry?.version !== seen?.version) throw new WriteConflict();
         return removes ? undefined : entry;
       }],
-      [expiryKey(record), () => undefined],
+      [expiryKey(this.#tables, record), () => undefined],
     ];
-    if (removes) changes.push([scopeKey(record), (count) => countAfter(count, true, false)]);
-    else if (expiresAtMs !== undefined) {
-      changes.push([expiryKey({ ...record, at_ms: expiresAtMs }), () => true]);
+    if (removes) {
+      changes.push([scopeKey(this.#tables, record), (count) => countAfter(count, true, false)]);
+    } else if (expiresAtMs !== undefined) {
+      changes.push([expiryKey(this.#tables, { ...record, at_ms: expiresAtMs }), () => true]);
     }
     try {
       const [changed] = await this.#writeCounted(record, changes);
@@ -224,10 +251,10 @@ export class StateEntries {
   /** The entry of an expiry record; none when it is damaged, since its expiry is unknown. */
   async #seen(record: ExpiryRecord): Promise<Entry | undefined> {
     try {
-      return await this.#setup.store.get(entryKey(record));
+      return await this.#setup.store.get(entryKey(this.#tables, record));
     } catch (thrown) {
       const { damaged } = this.#setup.store.status;
-      if (!damaged.some(({ key }) => isSameKey(key, entryKey(record)))) throw thrown;
+      if (!damaged.some(({ key }) => isSameKey(key, entryKey(this.#tables, record)))) throw thrown;
       return undefined;
     }
   }
@@ -261,16 +288,16 @@ class DamagedCount extends Error {}
 /** The entry was written between reading and removing it. */
 class WriteConflict extends Error {}
 
-function entryKey({ scope, key }: Place): StoreKey {
-  return ["state", scope, key];
+function entryKey({ entries }: EntryTables, { scope, key }: Place): StoreKey {
+  return [entries, scope, key];
 }
 
-function scopeKey({ scope }: Place): StoreKey {
-  return ["state_scopes", scope];
+function scopeKey({ scopes }: EntryTables, { scope }: Place): StoreKey {
+  return [scopes, scope];
 }
 
-function expiryKey({ at_ms, scope, key }: ExpiryRecord): StoreKey {
-  return ["state_expiry", String(at_ms).padStart(TIME_DIGITS, "0"), scope, key];
+function expiryKey({ expiries }: EntryTables, { at_ms, scope, key }: ExpiryRecord): StoreKey {
+  return [expiries, String(at_ms).padStart(TIME_DIGITS, "0"), scope, key];
 }
 
 /** The number of keys of a scope, given whether the key existed before and exists now. */
@@ -321,6 +348,8 @@ function isExpired(entry: Entry | undefined, now: number): boolean {
 
 /** Bytes that are read from the store at once. */
 const LIST_BYTES = 8 * 1024 * 1024;
+/** Bytes of values that become text at once. */
+const TEXT_BYTES = 2 * 1024 * 1024;
 /** Names in one answer of `state::list_groups`; each has 900 bytes at most. */
 export const SCOPES_MAX = 50_000;
 const PAGE_FIRST = 16;
@@ -339,19 +368,40 @@ export interface EntriesQuery {
   readonly cursor?: string | undefined;
 }
 
-/**
- * All values of a scope, the oldest entry first.
- *
- * @throws {EngineError} `LIST_ERROR` if they are too large for one answer.
- */
+/** All values of a scope, the oldest entry first; `undefined` if they have more bytes. */
 export async function listValues(
   entries: StateEntries,
   scope: string,
+  bytesMax: number,
   add: AddBytes,
-): Promise<Json[]> {
+): Promise<Json[] | undefined> {
   const found: StateEntry[] = [];
   let bytes = 0;
   for await (const entry of readScope(entries, scope, undefined)) {
+    if (typeof entry === "string") continue; // The store has reported it.
+    bytes += entry.bytes;
+    if (bytes > bytesMax) return undefined;
+    await add(entry.bytes);
+    found.push(entry);
+  }
+  return found.sort((a, b) => a.created - b.created).map(({ value }) => value);
+}
+
+/**
+ * The same as text. `giveWay` is awaited after every {@linkcode TEXT_BYTES}.
+ *
+ * @throws {EngineError} `LIST_ERROR` if they are too large for one answer.
+ */
+export async function listText(
+  entries: StateEntries,
+  scope: string,
+  add: AddBytes,
+  giveWay: () => Promise<void>,
+): Promise<JsonText> {
+  const found: { readonly created: number; readonly text: string }[] = [];
+  let bytes = 0;
+  let turnAt = TEXT_BYTES;
+  for await (const entry of readScope(entries, scope, undefined, TEXT_BYTES)) {
     if (typeof entry === "string") continue; // The store has reported it.
     bytes += entry.bytes;
     if (bytes > STATE_ANSWER_BYTES_MAX) {
@@ -359,9 +409,13 @@ export async function listValues(
       throw new EngineError("LIST_ERROR", message, { details: { scope } });
     }
     await add(entry.bytes);
-    found.push(entry);
+    found.push({ created: entry.created, text: JSON.stringify(entry.value) });
+    if (bytes < turnAt) continue;
+    turnAt = bytes + TEXT_BYTES;
+    await giveWay();
   }
-  return found.sort((a, b) => a.created - b.created).map(({ value }) => value);
+  found.sort((a, b) => a.created - b.created);
+  return new JsonText(`[${found.map(({ text }) => text).join(",")}]`);
 }
 
 /** One page of entries in key order, and a cursor if there are more. */
@@ -437,12 +491,13 @@ async function* readScope(
   entries: StateEntries,
   scope: string,
   after: string | undefined,
+  pageBytes: number = LIST_BYTES,
 ): AsyncGenerator<StateEntry | string> {
   let limit = PAGE_FIRST;
   let last = after;
   do {
     // Of many lists at once each holds its first page; the others come one list after another.
-    const bytesMax = last === after ? PAGE_BYTES : LIST_BYTES;
+    const bytesMax = last === after ? PAGE_BYTES : pageBytes;
     const page = await entries.list(scope, limit, last, bytesMax);
     yield* page.entries;
     last = page.last;

@@ -6,6 +6,7 @@ import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import {
   listEntries,
   listScopes,
+  listText,
   listValues,
   STATE_ANSWER_BYTES_MAX,
   StateEntries,
@@ -183,7 +184,7 @@ Deno.test("listValues() reads a long scope in pages that grow", async () => {
   const { entries, put, limits } = setupOfListing();
   for (let i = 0; i < 3_000; i++) await put(`${i}`, i);
 
-  const values = await listValues(entries, "s", add);
+  const values = await listValues(entries, "s", Infinity, add);
 
   assert.deepEqual(values, Array.from({ length: 3_000 }, (_, i) => i));
   assert.deepEqual(limits, [16, 64, 256, 1_000, 1_000, 1_000]);
@@ -193,16 +194,39 @@ Deno.test("listValues() reads large values in pages that shrink", async () => {
   const { entries, put, limits } = setupOfListing();
   for (let i = 0; i < 30; i++) await put(`${i}`, "x".repeat(200_000));
 
-  assert.equal((await listValues(entries, "s", add)).length, 30);
+  assert.equal((await listValues(entries, "s", Infinity, add))!.length, 30);
   assert.deepEqual(limits.slice(0, 2), [16, 4]);
 });
 
-Deno.test("listValues() rejects a scope that is too large for one answer", async () => {
+Deno.test("listValues() gives up beyond its bytes, before it takes their memory", async () => {
+  const { entries, put } = setupOfListing();
+  for (let i = 0; i < 5; i++) await put(`${i}`, "x".repeat(1_000));
+  let taken = 0;
+  const count = (bytes: number): Promise<void> => Promise.resolve(void (taken += bytes));
+
+  assert.equal(await listValues(entries, "s", 4_000, count), undefined);
+  assert.ok(taken > 3_000 && taken <= 4_000, `${taken}`);
+  assert.equal((await listValues(entries, "s", 6_000, count))!.length, 5);
+});
+
+Deno.test("listText() is the JSON of the same values, and gives way to others", async () => {
+  const { entries, put } = setupOfListing();
+  for (let i = 29; i >= 0; i--) await put(`${i}`, { i, text: "é".repeat(200_000) });
+  let turns = 0;
+  const giveWay = (): Promise<void> => Promise.resolve(void turns++);
+
+  const { text } = await listText(entries, "s", add, giveWay);
+
+  assert.deepEqual(JSON.parse(text), await listValues(entries, "s", Infinity, add));
+  assert.equal(turns, 5); // 12 MB in parts of 2 MiB.
+});
+
+Deno.test("listText() rejects a scope that is too large for one answer", async () => {
   const { entries, put } = setupOfListing();
   const large = "x".repeat(STATE_ANSWER_BYTES_MAX / 2);
   for (const key of ["a", "b"]) await put(key, large);
 
-  await assert.rejects(listValues(entries, "s", add), {
+  await assert.rejects(listText(entries, "s", add, add as () => Promise<void>), {
     code: "LIST_ERROR",
     message: "Scope s is too large for one answer; use state::list_entries",
     details: { scope: "s" },

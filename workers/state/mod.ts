@@ -8,22 +8,22 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import { VALUE_BYTES_MAX } from "../../engine/ports/store.ts";
 import type { Handler } from "../../sdk/typescript/options.ts";
+import type { JsonText } from "../../sdk/typescript/json_text.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker } from "../kit/define.ts";
 import { fit, fitConfig } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
-import { AnswerMemory } from "./answers.ts";
+import { AnswerMemory, checkAnswer, LARGE_BYTES, listAnswer, updateEntry } from "./answers.ts";
 import {
   listEntries,
   listScopes,
-  listValues,
   type Place,
   StateEntries,
   type StateEntry,
+  type StateEvent,
 } from "./entries.ts";
 import { Expiry } from "./expiry.ts";
 import {
@@ -34,16 +34,9 @@ import {
   SetRequest,
   UpdateRequest,
 } from "./payloads.ts";
-import { StateTriggers } from "./triggers.ts";
-import { applyOps, type OpError } from "./update_ops.ts";
+import { ChangeTriggers, STATE_TRIGGERS } from "./triggers.ts";
 
 const Config = v.strictObject({});
-/**
- * With a smaller old value, the answer fits into a message in any case: a message may be 64 KiB
- * larger than a value.
- */
-const LARGE_BYTES = 32 * 1024;
-
 /** Stores JSON values by scope and key in the engine's store. */
 export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
   name: "engine-state",
@@ -54,7 +47,7 @@ export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
   start(worker, _config, { store, clock, log, memory }) {
     const started = new AsyncDisposableStack();
     const triggers = started.adopt(
-      new StateTriggers({ worker, log, clock, memory }),
+      new ChangeTriggers({ kind: STATE_TRIGGERS, worker, log, clock, memory }),
       (it) => it.close(),
     );
     const entries = new StateEntries({
@@ -141,18 +134,7 @@ class StateFunctions {
   async update(payload: Json): Promise<JsonObject> {
     const { ops, ...place } = fit("state::update", UpdateRequest, payload);
     this.#refuseIfBehind();
-    let errors: OpError[] = [];
-    const changed = await withCode("UPDATE_ERROR", () =>
-      this.#entries.write(place, (old) => {
-        const updated = applyOps(old?.value, ops);
-        errors = updated.errors;
-        checkAnswer(old, updated.value);
-        return { value: updated.value, expires_at_ms: old?.expires_at_ms };
-      }));
-    const result = { old_value: changed.old?.value ?? null, new_value: changed.new!.value };
-    return errors.length === 0
-      ? result
-      : { ...result, errors: errors.map((error) => ({ ...error })) };
+    return await withCode("UPDATE_ERROR", () => updateEntry(this.#entries, place, ops));
   }
 
   #refuseIfBehind(): void {
@@ -161,9 +143,9 @@ class StateFunctions {
     throw new EngineError("overloaded", message);
   }
 
-  list(payload: Json): Promise<Json[]> {
+  async list(payload: Json): Promise<Json[] | JsonText> {
     const { scope } = fit("state::list", ScopeRequest, payload);
-    return this.#setup.answers.hold((add) => listValues(this.#entries, scope, add));
+    return await listAnswer(this.#entries, this.#setup.answers, scope);
   }
 
   listEntries(payload: Json): Promise<JsonObject> {
@@ -196,7 +178,7 @@ function registerFunctions(worker: Pick<Worker, "registerFunction">, state: Stat
 
 function registerTriggerType(
   worker: Pick<Worker, "registerTriggerType">,
-  triggers: StateTriggers,
+  triggers: ChangeTriggers<StateEvent>,
 ): void {
   const optional = { type: ["string", "null"] };
   worker.registerTriggerType({
@@ -229,18 +211,6 @@ function checkVersion(place: Place, old: StateEntry | undefined, expected: numbe
   const { scope, key } = place;
   const message = `${scope}/${key} has version ${current}, not ${expected}`;
   throw new EngineError("version_mismatch", message, { details: { current_version: current } });
-}
-
-/** Rejects a write whose answer, the old and the new value, would not fit into one message. */
-function checkAnswer(old: StateEntry | undefined, value: Json): void {
-  if (!old || old.bytes < LARGE_BYTES) return;
-  const bytes = old.bytes + new TextEncoder().encode(JSON.stringify(value)).length;
-  if (bytes <= VALUE_BYTES_MAX) return;
-  const message = `The old and the new value have ${bytes} bytes together; ` +
-    `${VALUE_BYTES_MAX} are allowed, so delete the old one first`;
-  throw new EngineError("VALUE_TOO_LARGE", message, {
-    details: { bytes, bytes_max: VALUE_BYTES_MAX },
-  });
 }
 
 /** Replaces `SET_ERROR`, the store's code of a failed write, by the function's own code. */

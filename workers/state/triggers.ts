@@ -1,10 +1,11 @@
 /**
- * Triggers of type `state`: call a function for changed entries.
+ * Triggers of type `state`: call a function for changed entries. Types of other workers that fire
+ * for changes are a {@linkcode ChangeKind} of their own.
  *
  * Changes arrive in commit order. For each trigger, the calls of one key are sent in that order,
  * also when a condition delays them. Calls do not wait for results. A separate task makes them, so
  * that they do not inherit the deadline of the call that changed the entry; it gives way to others
- * every few milliseconds. While too many changes wait for it, {@linkcode StateTriggers.isBehind},
+ * every few milliseconds. While too many changes wait for it, {@linkcode ChangeTriggers.isBehind},
  * and writes are refused. Changes that wait for the conditions of one trigger are bounded for that
  * trigger alone: others must not wait for its condition.
  *
@@ -41,8 +42,42 @@ const REPORT_MS = 10_000;
 /** Estimated bytes of a change beside its values. */
 const EVENT_OVERHEAD_BYTES = 512;
 
-/** Dependencies of {@linkcode StateTriggers}. */
-export interface StateTriggersSetup {
+/** Part of a filter; absent: matches everything. */
+type FilterPart = string | null | undefined;
+
+/** One type of triggers for changes. */
+export interface ChangeKind<Event> {
+  /** The trigger type. */
+  readonly type: string;
+  /**
+   * Reads the config of a trigger: its filter, and its condition.
+   *
+   * @throws {EngineError} `trigger_registration_failed` for an invalid config.
+   */
+  read(trigger: TriggerInstance): {
+    readonly filter: readonly FilterPart[];
+    readonly condition: string | undefined;
+  };
+  /** All filters that match an event. */
+  filtersOf(event: Event): readonly (readonly FilterPart[])[];
+  /** Calls for events of the same subject are sent in order. */
+  subjectOf(event: Event): readonly FilterPart[];
+}
+
+/** Triggers of type `state`. */
+export const STATE_TRIGGERS: ChangeKind<StateEvent> = {
+  type: "state",
+  read(trigger) {
+    const { scope, key, condition_function_id } = fitTrigger(Config, trigger);
+    return { filter: [scope, key], condition: condition_function_id ?? undefined };
+  },
+  filtersOf: ({ scope, key }) => [[null, null], [scope, null], [null, key], [scope, key]],
+  subjectOf: ({ scope, key }) => [scope, key],
+};
+
+/** Dependencies of {@linkcode ChangeTriggers}. */
+export interface ChangeTriggersSetup<Event> {
+  readonly kind: ChangeKind<Event>;
   readonly worker: Pick<Worker, "trigger">;
   readonly log: Log;
   readonly clock: Pick<Clock, "now" | "after">;
@@ -63,20 +98,20 @@ interface Subscription {
 }
 
 /** A change that waits for its calls. */
-interface Queued {
-  readonly event: StateEvent;
+interface Queued<Event> {
+  readonly event: Event;
   readonly bytes: number;
   /** Bytes of the memory budget that it holds. */
   readonly taken: number;
 }
 
-/** Provider of the trigger type `state`. */
-export class StateTriggers {
-  readonly #setup: StateTriggersSetup;
+/** Provider of one trigger type. */
+export class ChangeTriggers<Event extends object> {
+  readonly #setup: ChangeTriggersSetup<Event>;
   readonly #subscriptions = new Map<string, Subscription>();
 
   readonly #byFilter = new Map<string, Set<Subscription>>();
-  #queue: Queued[] = [];
+  #queue: Queued<Event>[] = [];
   #queuedEvents = 0;
   #queuedBytes = 0;
   #wake: (() => void) | undefined;
@@ -84,7 +119,7 @@ export class StateTriggers {
   #isClosed = false;
 
   /** Starts the task that makes calls, until {@linkcode close}. */
-  constructor(setup: StateTriggersSetup) {
+  constructor(setup: ChangeTriggersSetup<Event>) {
     this.#setup = setup;
     void this.#run();
   }
@@ -98,9 +133,8 @@ export class StateTriggers {
 
   /** @throws {EngineError} `trigger_registration_failed` for an invalid config. */
   add(trigger: TriggerInstance): void {
-    const { scope, key, condition_function_id } = fitTrigger(Config, trigger);
-    const filter = filterOf(scope, key);
-    const condition = condition_function_id ?? undefined;
+    const { filter: parts, condition } = this.#setup.kind.read(trigger);
+    const filter = filterOf(parts);
     const subscription: Subscription = {
       trigger,
       filter,
@@ -128,7 +162,7 @@ export class StateTriggers {
   }
 
   /** Schedules the calls for a committed change; `bytes`: of its values. */
-  fire(event: StateEvent, bytes: number): void {
+  fire(event: Event, bytes: number): void {
     if (this.#subscriptions.size === 0 || this.#isClosed) return;
     const cost = bytes + EVENT_OVERHEAD_BYTES;
     const taken = this.#setup.memory.take("queues", cost) ? cost : 0;
@@ -165,11 +199,9 @@ export class StateTriggers {
   }
 
   /** Makes the calls for a change; the caller may do other work after each. */
-  *#fireNow({ event, bytes }: Queued): Generator<void> {
-    const { scope, key } = event;
-    const filters = [[], [scope], [undefined, key], [scope, key]] as const;
-    for (const [scope, key] of filters) {
-      for (const subscription of this.#byFilter.get(filterOf(scope, key)) ?? []) {
+  *#fireNow({ event, bytes }: Queued<Event>): Generator<void> {
+    for (const filter of this.#setup.kind.filtersOf(event)) {
+      for (const subscription of this.#byFilter.get(filterOf(filter)) ?? []) {
         const { condition } = subscription;
         if (condition === undefined) this.#call(subscription, event);
         else this.#callInOrder(subscription, condition, event, bytes);
@@ -189,7 +221,7 @@ export class StateTriggers {
   #callInOrder(
     subscription: Subscription,
     condition: string,
-    event: StateEvent,
+    event: Event,
     bytes: number,
   ): void {
     const { pending } = subscription;
@@ -199,7 +231,7 @@ export class StateTriggers {
     subscription.waiting++;
     subscription.waitingBytes += bytes;
     const allowed = this.#allows(subscription, condition, event);
-    const key = filterOf(event.scope, event.key);
+    const key = filterOf(this.#setup.kind.subjectOf(event));
     const call = (pending.get(key) ?? Promise.resolve()).then(async () => {
       if (await allowed) this.#call(subscription, event);
       subscription.waiting--;
@@ -213,20 +245,23 @@ export class StateTriggers {
     const now = this.#setup.clock.now();
     if (now < subscription.reportedAt + REPORT_MS) return;
     subscription.reportedAt = now;
-    this.#setup.log.warn("changes are dropped for a state trigger whose condition is too slow", {
-      function_id,
-      waiting: subscription.waiting,
-    });
+    this.#setup.log.warn(
+      `changes are dropped for a ${this.#setup.kind.type} trigger whose condition is too slow`,
+      {
+        function_id,
+        waiting: subscription.waiting,
+      },
+    );
   }
 
   /** Calls the condition, in the namespace of the trigger's function. */
   async #allows(
     { trigger: { namespace } }: Subscription,
     function_id: string,
-    event: StateEvent,
+    event: Event,
   ): Promise<boolean> {
     try {
-      const answer = await this.#setup.worker.trigger<StateEvent, Json | undefined>({
+      const answer = await this.#setup.worker.trigger<Event, Json | undefined>({
         function_id,
         payload: event,
         namespace,
@@ -234,23 +269,29 @@ export class StateTriggers {
       return answer !== false;
     } catch (thrown) {
       const reason = thrown instanceof Error ? thrown.message : String(thrown);
-      this.#setup.log.warn("the condition of a state trigger failed", { function_id, reason });
+      this.#setup.log.warn(`the condition of a ${this.#setup.kind.type} trigger failed`, {
+        function_id,
+        reason,
+      });
       return false;
     }
   }
 
-  #call(subscription: Subscription, event: StateEvent): void {
+  #call(subscription: Subscription, event: Event): void {
     const { id, function_id, metadata, namespace } = subscription.trigger;
     if (this.#isClosed || this.#subscriptions.get(id) !== subscription) return;
     const action = TriggerAction.Void();
     this.#setup.worker.trigger({ function_id, payload: event, action, metadata, namespace })
       .catch((thrown: unknown) => {
         const reason = thrown instanceof Error ? thrown.message : String(thrown);
-        this.#setup.log.warn("a state trigger could not be fired", { function_id, reason });
+        this.#setup.log.warn(`a ${this.#setup.kind.type} trigger could not be fired`, {
+          function_id,
+          reason,
+        });
       });
   }
 }
 
-function filterOf(scope: string | null | undefined, key: string | null | undefined): string {
-  return JSON.stringify([scope ?? null, key ?? null]);
+function filterOf(parts: readonly FilterPart[]): string {
+  return JSON.stringify(parts.map((part) => part ?? null));
 }

@@ -10,7 +10,7 @@ import { createMemoryBudget } from "../../engine/platform/memory_budget.ts";
 import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
 import type { StateEvent } from "./entries.ts";
 import { state } from "./mod.ts";
-import { StateTriggers } from "./triggers.ts";
+import { ChangeTriggers, STATE_TRIGGERS } from "./triggers.ts";
 
 /** An engine with a worker whose function `seen` records its payloads. */
 async function setup() {
@@ -261,7 +261,8 @@ function setupAlone(answer: (function_id: string) => Promise<Json> = () => Promi
       return answer(function_id);
     },
   } as unknown as Worker;
-  const triggers = new StateTriggers({
+  const triggers = new ChangeTriggers({
+    kind: STATE_TRIGGERS,
     worker,
     log: recordingLog(lines),
     clock: passing,

@@ -21,7 +21,7 @@ import type { Progress, ProgressRow } from "../../progress.ts";
 import { printable, renderDuration } from "../../render.ts";
 import type { Terminal } from "../../terminal.ts";
 import { LogTail } from "./logs.ts";
-import { readInactiveTriggers, renderInactiveTriggers } from "./triggers.ts";
+import { readInactiveTriggers, renderInactiveTriggers } from "./diagnosis.ts";
 import { failureOf, isSummary, phaseOf, readyOf, renderReady } from "./view.ts";
 
 /** How long the engine may take to accept a request about a worker. */

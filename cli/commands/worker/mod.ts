@@ -6,7 +6,14 @@
  *
  * @module
  */
-import { readSuspects, renderSuspects } from "./suspects.ts";
+import {
+  readInactiveTriggers,
+  readLoads,
+  readSuspects,
+  renderInactiveTriggers,
+  renderLoads,
+  renderSuspects,
+} from "./diagnosis.ts";
 import type { Command } from "@commander-js/extra-typings";
 import type { WorkerStatus } from "../../../engine/mod.ts";
 import type { Json } from "../../../mod.ts";
@@ -26,9 +33,7 @@ import {
   stageOf,
   statusOf,
 } from "./follow.ts";
-import { readLoads, renderLoads } from "./load.ts";
 import { addLogs } from "./logs.ts";
-import { readInactiveTriggers, renderInactiveTriggers } from "./triggers.ts";
 import { renderStatus, renderWorkers } from "./view.ts";
 
 const EXAMPLES = `

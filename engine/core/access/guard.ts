@@ -141,7 +141,7 @@ export class AccessGuard {
     frame: ParsedFrame,
     apply: Apply,
   ): void {
-    const { id, namespace = DEFAULT_NAMESPACE, description, metadata } = message;
+    const { id, namespace = DEFAULT_NAMESPACE, description, metadata, invocation } = message;
     const own = nameKey(namespace, id);
     const register = (given: RegisterFunction, kept?: ParsedFrame): void => {
       const space = given.namespace ?? DEFAULT_NAMESPACE;
@@ -160,7 +160,8 @@ export class AccessGuard {
     const early = hook === undefined ? undefined : access.registrationProblem(id);
     if (early !== undefined) return this.#reject(peer, namespace, id, early);
     if (hook === undefined) return register(message, frame);
-    const payload = { function_id: id, ...present({ description, metadata, namespace }) };
+    const about = present({ description, metadata, namespace, invocation });
+    const payload = { function_id: id, ...about };
     this.#ask(peer, access, hook, payload, (answer, reason) => {
       if (!answer) return this.#reject(peer, namespace, id, `${id} is refused: ${reason}`);
       const { function_id, ...others } = pick(answer, [

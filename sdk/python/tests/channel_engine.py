@@ -102,13 +102,16 @@ class ChannelEngine:
             await asyncio.wait({taken, left}, return_when=asyncio.FIRST_COMPLETED)
             if left.done():
                 taken.cancel()
-                writer = self._ends.get((id_, "write"))
-                if writer is not None:
-                    await writer.close(1000, "reader_closed")
-                return
+                break
             message = taken.result()
             if message is END:
                 left.cancel()
                 await connection.close(*self._endings[id_])
                 return
-            await connection.send(message)
+            try:
+                await connection.send(message)
+            except ConnectionClosed:
+                break
+        writer = self._ends.get((id_, "write"))
+        if writer is not None:
+            await writer.close(1000, "reader_closed")

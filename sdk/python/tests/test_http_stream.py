@@ -128,7 +128,6 @@ def test_an_async_generator_is_cancelled_when_the_client_leaves(worker: Worker) 
     assert contexts[0].cancel_reason == "the client has left"
 
 
-@pytest.mark.skip(reason="once in some runs the generator is not told within 20 s; to be found")
 def test_a_generator_in_a_thread_ends_at_its_next_item(worker: Worker) -> None:
     ended = threading.Event()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 import uuid
@@ -69,6 +70,14 @@ def test_a_call_knows_whether_it_has_a_payload() -> None:
 def test_a_void_call_has_no_id_and_an_enqueue_has_one() -> None:
     void = plan({**ID, "action": TriggerAction.Void()})
     enqueue = plan({**ID, "action": TriggerAction.Enqueue("mails")})
+    delayed = plan({**ID, "action": TriggerAction.Enqueue("mails", delay_ms=5, id="a")})
+    assert delayed.action is not None
+    assert json.loads(delayed.action) == {
+        "type": "enqueue",
+        "queue": "mails",
+        "delay_ms": 5,
+        "id": "a",
+    }
 
     assert (void.invocation_id, void.action) == (None, '{"type": "void"}')
     assert enqueue.invocation_id

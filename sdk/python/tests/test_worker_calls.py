@@ -53,6 +53,20 @@ def test_a_result_of_none_is_left_out_and_arrives_as_none(
     assert "result" not in engine.of_type("invocationresult")[0]
 
 
+def test_enqueue_sends_the_queue_and_its_options(worker: Worker, engine: FakeEngine) -> None:
+    worker.register_function("mail::send", lambda _: {"messageReceiptId": "r"})
+
+    assert worker.enqueue("mail::send", {"to": "a"}, queue="mail", delay_ms=5)
+    assert asyncio.run(worker.enqueue_async("mail::send"))
+
+    first, second = [
+        frame for frame in engine.of_type("invokefunction") if frame["function_id"] == "mail::send"
+    ][:2]
+    assert first["data"] == {"to": "a"}
+    assert first["action"] == {"type": "enqueue", "queue": "mail", "delay_ms": 5}
+    assert second["action"] == {"type": "enqueue", "queue": "default"}
+
+
 def test_metadata_and_context_reach_a_handler(worker: Worker) -> None:
     def handler(payload: Any, metadata: Any, context: CallContext) -> Any:
         return [payload, metadata, context.function_id, (context.remaining_ms or 0) > 0]

@@ -204,6 +204,39 @@ def test_a_trigger_is_asked_for_and_taken_back(worker: Worker, engine: FakeEngin
     assert asked["config"] == {"api_path": "/x"}
 
 
+def test_a_message_is_published_and_a_subscription_is_heard(
+    worker: Worker, engine: FakeEngine
+) -> None:
+    heard: list[Any] = []
+    arrived = threading.Event()
+
+    def hear(data: Any) -> None:
+        heard.append(data)
+        arrived.set()
+
+    published: list[Any] = []
+    worker.register_function("publish", published.append)
+    subscription = worker.subscribe("orders.*", hear)
+    worker.publish("orders.new", {"id": 7})
+    asyncio.run(worker.publish_async("orders.new"))
+    asked = engine.wait(lambda frame: frame["type"] == "registertrigger")
+    call = '{"type":"invokefunction","invocation_id":"e-1","function_id":"%s","data":{"id":8}}'
+    engine.send(call % asked["function_id"])
+
+    assert arrived.wait(LIMIT_S)
+    assert heard == [{"id": 8}]
+    assert (asked["trigger_type"], asked["config"]) == ("subscribe", {"topic": "orders.*"})
+    assert published == [
+        {"topic": "orders.new", "data": {"id": 7}},
+        {"topic": "orders.new", "data": None},
+    ]
+    subscription.unregister()
+    engine.wait(lambda frame: frame["type"] == "unregistertrigger")
+    engine.wait(lambda frame: frame["type"] == "unregisterfunction")
+    with pytest.raises(EngineError, match="topic"):
+        worker.subscribe("", hear)
+
+
 def test_messages_share_frames_where_the_engine_wants_it(connect: Connect) -> None:
     engine = FakeEngine(batch=True)
     worker = connect(engine)
@@ -216,3 +249,66 @@ def test_messages_share_frames_where_the_engine_wants_it(connect: Connect) -> No
     assert answers == [0, 1, 2]
     for id_ in ("e-8", "e-9"):
         engine.wait(lambda frame, id_=id_: frame.get("invocation_id") == id_)  # type: ignore[misc]
+
+
+def test_a_function_with_a_url_is_registered_for_the_engine(
+    worker: Worker, engine: FakeEngine
+) -> None:
+    worker.register_function("web::plain", {"url": "https://api.example.com/quote"})
+    worker.register_function(
+        "web::full",
+        {
+            "url": "http://127.0.0.1:8080/quote",
+            "method": "PUT",
+            "timeout_ms": 800,
+            "headers": {"X-Tenant": "a"},
+            "auth": {"type": "hmac", "secret_key": "QUOTES_SECRET"},
+        },
+        description="A quote",
+    )
+
+    plain = engine.wait(lambda f: f.get("id") == "web::plain")
+    assert plain["invocation"] == {"url": "https://api.example.com/quote"}
+    full = engine.wait(lambda f: f.get("id") == "web::full")
+    assert full["description"] == "A quote"
+    assert full["invocation"] == {
+        "url": "http://127.0.0.1:8080/quote",
+        "method": "PUT",
+        "timeout_ms": 800,
+        "headers": {"X-Tenant": "a"},
+        "auth": {"type": "hmac", "secret_key": "QUOTES_SECRET"},
+    }
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"url": ""},
+        {"url": 7},
+        {"url": "/quote"},
+        {"url": "ftp://api.example.com/"},
+        {"url": "https://api.example.com/", "timeoutMs": 5},
+        {"url": "https://api.example.com/", "timeout_ms": 0},
+        {"url": "https://api.example.com/", "timeout_ms": "5"},
+        {"address": "https://api.example.com/"},
+    ],
+)
+def test_a_wrong_url_is_refused_at_once(given: Any) -> None:
+    worker = Worker(None, InitOptions())
+    with pytest.raises(EngineError) as caught:
+        worker.register_function("web::quote", given)
+    assert caught.value.code == "INVALID_ARGUMENTS"
+    assert "web::quote" in caught.value.message or "timeout" in caught.value.message
+
+
+def test_a_call_of_a_function_with_a_url_is_not_for_its_worker(
+    worker: Worker, engine: FakeEngine
+) -> None:
+    worker.register_function("web::quote", {"url": "https://api.example.com/quote"})
+    engine.wait(lambda f: f.get("id") == "web::quote")
+
+    engine.send({"type": "invokefunction", "invocation_id": "i", "function_id": "web::quote"})
+
+    result = engine.wait(lambda f: f.get("invocation_id") == "i")
+    assert result["error"]["code"] == "function_not_invokable"

@@ -77,8 +77,11 @@ export async function sendStream(streamed: Streamed, gone: () => void): Promise<
   };
   writer.signal.addEventListener("abort", left, { once: true });
   try {
+    // Connects while the handler makes its first item.
+    const known = sendKnown(streamed);
+    known.catch(() => {}); // Awaited below, unless there is no first item.
     let item = await items.next();
-    const type = await sendHead(streamed, item.done ? undefined : item.value);
+    const type = await known ?? await sendType(streamed, item.done ? undefined : item.value);
     while (!item.done) {
       await writer.write(encodeItem(item.value, type));
       item = await items.next();
@@ -101,18 +104,24 @@ async function end(items: Streamed["items"]): Promise<void> {
   }
 }
 
-/** Sends status and headers; returns the content type. */
-async function sendHead({ writer, status, headers }: Streamed, first: unknown): Promise<string> {
+/** Sends the status, and the headers if they have the content type, which it returns. */
+async function sendKnown({ writer, status, headers }: Streamed): Promise<string | undefined> {
   if (status !== undefined && status !== null) {
     await writer.write(JSON.stringify({ type: "set_status", status_code: status }));
   }
-  const own = contentType(headers);
-  const type = own ?? (typeof first === "string" ? "text/plain; charset=utf-8" : "");
-  const all = own === undefined && type !== "" ? withType(headers, type) : headers;
+  const type = contentType(headers);
+  if (type !== undefined) await writer.write(JSON.stringify({ type: "set_headers", headers }));
+  return type?.toLowerCase();
+}
+
+/** Sends headers without a content type, which depends on the first item. */
+async function sendType({ writer, headers }: Streamed, first: unknown): Promise<string> {
+  const type = typeof first === "string" ? "text/plain; charset=utf-8" : "";
+  const all = type === "" ? headers : withType(headers, type);
   if (all !== undefined && all !== null) {
     await writer.write(JSON.stringify({ type: "set_headers", headers: all }));
   }
-  return type.toLowerCase();
+  return type;
 }
 
 function contentType(headers: unknown): string | undefined {

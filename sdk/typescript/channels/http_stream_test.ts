@@ -60,6 +60,46 @@ Deno.test("a body that is a stream has the status and headers beside it", async 
   ]);
 });
 
+Deno.test("a response whose head is known connects while its first item is made", async () => {
+  const { start, sockets } = setup();
+  const first = Promise.withResolvers<string>();
+
+  const { sent } = start({
+    headers: { "content-type": "text/csv" },
+    body: (async function* () {
+      yield await first.promise;
+    })(),
+  });
+  await settle();
+  const head = '{"type":"set_headers","headers":{"content-type":"text/csv"}}';
+  assert.deepEqual(sockets[0]?.sent, [head]);
+
+  first.resolve("a,b");
+  for (let i = 0; i < 20 && !sockets[0]!.finished; i++) await settle();
+  assert.deepEqual(sockets[0]!.sent.slice(1), [new TextEncoder().encode("a,b")]);
+  sockets[0]!.events.closed(1000, "");
+  await sent;
+});
+
+Deno.test("a response whose first item fails after its head is cut", async () => {
+  const { start, sockets } = setup();
+
+  const { sent, isGone } = start({
+    status_code: 201,
+    // deno-lint-ignore require-yield
+    body: (async function* () {
+      await settle();
+      throw new Error("no data");
+    })(),
+  });
+  for (let i = 0; i < 20 && !sockets[0]?.finished; i++) await settle();
+  sockets[0]!.events.closed(4001, "");
+  await sent;
+
+  assert.deepEqual(sockets[0]!.finished, { code: 4001, reason: "no data" });
+  assert.equal(isGone(), false);
+});
+
 Deno.test("objects are server-sent events where the content type says so", async () => {
   const { send } = setup();
 

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { SocketEngine } from "../../../tests/fakes/socket_server.ts";
 import { until } from "../../../tests/fakes/until.ts";
+import { openDenoSocket } from "./deno_socket.ts";
 import { openBrowserSocket, openSocket } from "./open_socket.ts";
 import { type ChannelSocket, channelUrl, type OpenChannelSocket } from "./socket.ts";
+import { openWsSocket } from "./ws_socket.ts";
 
 /** What happens on an end: `opened`, messages, then code and reason. */
 function record(open: OpenChannelSocket, url: string): { socket: ChannelSocket; log: unknown[] } {
@@ -15,7 +17,7 @@ function record(open: OpenChannelSocket, url: string): { socket: ChannelSocket; 
   return { socket, log };
 }
 
-for (const [name, open] of Object.entries({ openSocket, openBrowserSocket })) {
+for (const [name, open] of Object.entries({ openDenoSocket, openWsSocket, openBrowserSocket })) {
   Deno.test(`${name}() carries text and bytes, and both ends close when all is read`, async () => {
     await using engine = new SocketEngine();
     const refs = engine.channels.create("w", 64);
@@ -55,3 +57,15 @@ for (const [name, open] of Object.entries({ openSocket, openBrowserSocket })) {
     await until(() => engine.channels.stats.open === 0);
   });
 }
+
+Deno.test("openSocket() connects to an engine by the name localhost", async () => {
+  await using engine = new SocketEngine();
+  const { reader } = engine.channels.create("w", 64);
+  const url = channelUrl(engine.url.replace("127.0.0.1", "localhost"), reader);
+  const { socket, log } = record(openSocket, url);
+  await until(() => log.length > 0);
+
+  assert.deepEqual(log, ["opened"]);
+  socket.terminate();
+  await until(() => engine.channels.stats.open === 0);
+});

@@ -7,6 +7,7 @@
  * @module
  */
 import { CHANNEL_PATH, type ChannelRef } from "../wire/channels.ts";
+import { OPEN_TIMEOUT_MS, PING_INTERVAL_MS, SILENCE_MS } from "../wire/limits.ts";
 
 /** The events of a {@linkcode ChannelSocket}. `closed` comes once and last. */
 export interface ChannelSocketEvents {
@@ -33,6 +34,25 @@ export interface ChannelSocket {
 /** Opens the WebSocket of an end. */
 export type OpenChannelSocket = (url: string, events: ChannelSocketEvents) => ChannelSocket;
 
+/** Time limits of a socket; tests pass shorter ones. */
+export interface SocketTimes {
+  /** How long the upgrade may take. */
+  readonly openMs: number;
+  /** Interval of pings. */
+  readonly pingMs: number;
+  /** The connection is lost when nothing arrives for this long while it is read. */
+  readonly silenceMs: number;
+}
+
+/** Those of an engine. */
+export const SOCKET_TIMES: SocketTimes = {
+  openMs: OPEN_TIMEOUT_MS,
+  pingMs: PING_INTERVAL_MS,
+  silenceMs: SILENCE_MS,
+};
+
+/** Largest message that is received; the engine cuts bytes, but not texts. */
+export const INBOUND_BYTES_MAX: number = 256 * 1024 * 1024;
 /** Unsent bytes above which a writer waits. */
 export const UNSENT_BYTES_MAX = 256 * 1024;
 /** Longest reason of a close frame, in bytes of UTF-8. */

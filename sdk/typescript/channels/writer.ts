@@ -12,6 +12,8 @@ import {
 import { EngineError, thrownText } from "../wire/errors.ts";
 import { EndConnection, type EndSetup } from "./end.ts";
 
+const SENT = Promise.resolve();
+
 /**
  * The writing end of a channel: sends bytes and text messages to the reader. It connects at the
  * first write; only one writer can.
@@ -92,7 +94,16 @@ export class ChannelWriter implements AsyncDisposable {
     if (this.#isClosing) {
       return Promise.reject(new EngineError("INVALID_ARGUMENTS", "The writer is closed"));
     }
-    return this.#queue(() => this.#send(data));
+    return this.#sendNow(data) ?? this.#queue(() => this.#send(data));
+  }
+
+  /** Sends what needs no wait and no cutting; most parts of a stream are such. */
+  #sendNow(data: Uint8Array | string): Promise<void> | undefined {
+    const { socket } = this.#connection;
+    if (!socket || this.#waiting > 0 || this.#error) return undefined;
+    if (typeof data !== "string" && data.length > CHANNEL_WRITE_BYTES) return undefined;
+    const sent = socket.send(data);
+    return sent ? this.#queue(() => this.#sent(sent)) : SENT;
   }
 
   /**
@@ -154,7 +165,10 @@ export class ChannelWriter implements AsyncDisposable {
 
   async #sendPart(data: Uint8Array | string): Promise<void> {
     if (this.#error) throw this.#error;
-    const sent = this.#connection.socket?.send(data);
+    await this.#sent(this.#connection.socket?.send(data));
+  }
+
+  async #sent(sent: Promise<void> | undefined): Promise<void> {
     if (sent) await Promise.race([sent, this.#wait()]);
     if (this.#error) throw this.#error;
   }

@@ -4,9 +4,16 @@
  *
  * @module
  */
-import { OPEN_TIMEOUT_MS, PING_INTERVAL_MS, SILENCE_MS } from "../wire/limits.ts";
-import type { ChannelSocket, ChannelSocketEvents } from "./socket.ts";
-import { shortReason, UNSENT_BYTES_MAX } from "./socket.ts";
+import { isLoopback } from "../wire/loopback.ts";
+import {
+  type ChannelSocket,
+  type ChannelSocketEvents,
+  INBOUND_BYTES_MAX,
+  shortReason,
+  SOCKET_TIMES,
+  type SocketTimes,
+  UNSENT_BYTES_MAX,
+} from "./socket.ts";
 
 /** The parts of a `ws` socket that are used; its types would be a dependency of users. */
 interface Socket {
@@ -29,39 +36,21 @@ type SocketClass = new (
   options: Record<string, unknown>,
 ) => Socket;
 
-/** Largest message that is received; the engine cuts bytes, but not texts. */
-const INBOUND_BYTES_MAX = 256 * 1024 * 1024;
 /** A slow reader may take any time; longest delay of a timer. */
 const CLOSE_TIMEOUT_MS = 2_147_483_647;
-
-/** Time limits of a socket; tests pass shorter ones. */
-export interface WsSocketTimes {
-  /** How long the upgrade may take. */
-  readonly openMs: number;
-  /** Interval of pings. */
-  readonly pingMs: number;
-  /** The connection is lost when nothing arrives for this long while it is read. */
-  readonly silenceMs: number;
-}
-
-const TIMES: WsSocketTimes = {
-  openMs: OPEN_TIMEOUT_MS,
-  pingMs: PING_INTERVAL_MS,
-  silenceMs: SILENCE_MS,
-};
 
 /** Opens an end with `ws`. */
 export function openWsSocket(
   url: string,
   events: ChannelSocketEvents,
-  times: WsSocketTimes = TIMES,
+  times: SocketTimes = SOCKET_TIMES,
 ): ChannelSocket {
   return new WsSocket(url, events, times);
 }
 
 class WsSocket implements ChannelSocket {
   readonly #events: ChannelSocketEvents;
-  readonly #times: WsSocketTimes;
+  readonly #times: SocketTimes;
   #socket: Socket | undefined;
   #isPaused = false;
   #isOver = false;
@@ -70,7 +59,7 @@ class WsSocket implements ChannelSocket {
   #openTimer: ReturnType<typeof setTimeout> | undefined;
   #pingTimer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(url: string, events: ChannelSocketEvents, times: WsSocketTimes) {
+  constructor(url: string, events: ChannelSocketEvents, times: SocketTimes) {
     this.#events = events;
     this.#times = times;
     this.#connect(url).catch((error) => this.#end(1006, String(error)));
@@ -117,6 +106,7 @@ class WsSocket implements ChannelSocket {
       perMessageDeflate: false,
       maxPayload: INBOUND_BYTES_MAX,
       closeTimeout: CLOSE_TIMEOUT_MS,
+      ...isLoopback(new URL(url).hostname) && { generateMask: withoutMask },
     });
     this.#socket = socket;
     this.#openTimer = setTimeout(() => {
@@ -164,6 +154,11 @@ class WsSocket implements ChannelSocket {
     clearInterval(this.#pingTimer);
     this.#events.closed(code, reason);
   }
+}
+
+/** A mask of zero, with which `ws` copies nothing: see `client_frames.ts`. */
+function withoutMask(mask: Uint8Array): void {
+  mask.fill(0);
 }
 
 /** The cause, such as `HTTP 404` or `connect ECONNREFUSED 127.0.0.1:49134`. */

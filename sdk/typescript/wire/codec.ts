@@ -10,7 +10,7 @@
  */
 import { EngineError, normaliseError } from "./errors.ts";
 import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./limits.ts";
-import type { EngineMessage, Json, JsonObject, WorkerMessage } from "./protocol.ts";
+import type { EngineMessage, EnqueueOptions, Json, JsonObject, WorkerMessage } from "./protocol.ts";
 
 /** The kinds of values of a field. */
 type Kind =
@@ -322,8 +322,24 @@ function readAction(value: Json, path: string): unknown {
   if (type === "void") return { type };
   if (type !== "enqueue") throw unexpected(`${path}.type`, `"void" or "enqueue"`, type);
   if (typeof queue !== "string") throw unexpected(`${path}.queue`, "a string", queue);
-  return { type, queue };
+  const action: JsonObject = { type, queue };
+  for (const name of ENQUEUE_OPTIONS) {
+    const option = value[name];
+    if (option !== undefined && option !== null) action[name] = option;
+  }
+  return action;
 }
+
+/** Members of an enqueue action that the provider of queues checks. */
+const ENQUEUE_OPTIONS: readonly (keyof EnqueueOptions)[] = [
+  "id",
+  "delay_ms",
+  "run_at_ms",
+  "priority",
+  "expires_ms",
+  "timeout_ms",
+  "keep_result_ms",
+];
 
 function isObject(value: Json): value is JsonObject {
   return value !== null && typeof value === "object" && !Array.isArray(value);

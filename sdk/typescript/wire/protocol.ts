@@ -30,10 +30,28 @@ export interface ErrorBody {
   retryable?: boolean;
 }
 
+/** How a queue keeps a job and begins it; an engine without an option ignores it (extension). */
+export interface EnqueueOptions {
+  /** The same id again within a day is the same job: nothing is added. */
+  id?: string;
+  /** The job begins after so many milliseconds at the earliest. */
+  delay_ms?: number;
+  /** The job begins at this time at the earliest, in milliseconds since 1970. */
+  run_at_ms?: number;
+  /** 0 to 255; higher ones begin first. Not in a fifo queue. @default 0 */
+  priority?: number;
+  /** A job that has not begun so many milliseconds after it may is a dead letter. */
+  expires_ms?: number;
+  /** How long one attempt may take, in milliseconds. */
+  timeout_ms?: number;
+  /** `engine::queue::result` returns the result for so many milliseconds. */
+  keep_result_ms?: number;
+}
+
 /** How to run a call other than by waiting for its result. Never sent to workers. */
 export type Action =
   | { type: "void" }
-  | { type: "enqueue"; queue: string };
+  | ({ type: "enqueue"; queue: string } & EnqueueOptions);
 
 /**
  * Registers a function. There is no response; the same id replaces the sender's own registration.

@@ -6,11 +6,23 @@
 import type { Section } from "../bench.ts";
 import { http } from "./http.ts";
 import { peers } from "./peers.ts";
+import { pubsub } from "./pubsub.ts";
 import { relay } from "./relay.ts";
 import { sdk } from "./sdk.ts";
 import { start } from "./start.ts";
 import { state } from "./state.ts";
+import { streams } from "./streams.ts";
 import { tracing } from "./tracing.ts";
 
 /** Every section. */
-export const SECTIONS: readonly Section[] = [relay, tracing, sdk, http, state, start, peers];
+export const SECTIONS: readonly Section[] = [
+  relay,
+  tracing,
+  sdk,
+  http,
+  streams,
+  state,
+  pubsub,
+  start,
+  peers,
+];

@@ -133,7 +133,8 @@ async function measure(parts: TrioParts, order: LoadOrder): Promise<TrioFigures>
   return { rate, p50_us, p99_us, requester_us, broker_us, responder_us, total_us };
 }
 
-function cpuSeconds(pid: number | undefined): number {
+/** CPU that a process has used so far; 0 without one. */
+export function cpuSeconds(pid: number | undefined): number {
   if (pid === undefined) return 0;
   const stat = Deno.readTextFileSync(`/proc/${pid}/stat`);
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -85,12 +85,22 @@ async function run(
       using other = await Peer.connect(engine.port);
       if (await other.settled(SETTLE_MS) === undefined) broken.push("the engine is stuck");
       const rate = (amount: number) => Math.round(amount / seconds).toLocaleString("en");
-      const answers = flood.isAnswered ? `, ${rate(received)} answers/s` : "";
+      const answers = flood.isAnswered ? `, ${rate(received)} answers/s${refusedOf(peers)}` : "";
       return { done: `${rate(total)} messages/s sent${answers}`, broken };
     });
   } finally {
     for (const peer of peers) peer.destroy();
   }
+}
+
+/** How many of the answers say that nothing was done: a rate of refusals is not throughput. */
+function refusedOf(peers: readonly Peer[]): string {
+  const sum = (of: (peer: Peer) => number): number =>
+    peers.reduce((all, peer) => all + of(peer), 0);
+  const overloaded = sum(({ sample }) => sample.overloaded);
+  if (overloaded === 0) return "";
+  const share = 100 * overloaded / sum(({ sample }) => sample.size);
+  return `, ${share.toFixed(1)} % of them overloaded`;
 }
 
 /** Sends until the time is over; returns the number of messages. */

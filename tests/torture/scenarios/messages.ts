@@ -9,6 +9,7 @@ import { frameOf, Peer } from "../peer.ts";
 import { type Heavy, honestJson, joined, list, nested, repeated, type Setting } from "../heavy.ts";
 import { OP } from "../../fakes/raw_ws_client.ts";
 import { pause, within } from "../waiting.ts";
+import { BODY_ATTACKS, serveRoute } from "./bodies.ts";
 import { PATTERN_ATTACKS } from "./patterns.ts";
 
 const WAIT_MS_MAX = 100;
@@ -119,18 +120,6 @@ async function answerHttp(setting: Setting, result: Uint8Array | string): Promis
     }, (error) => `no response: ${error.name}`);
 }
 
-async function serveRoute(attacker: Peer): Promise<void> {
-  await attacker.send({ type: "registerfunction", id: "heavy::http" });
-  await attacker.send({
-    type: "registertrigger",
-    id: crypto.randomUUID(),
-    trigger_type: "http",
-    function_id: "heavy::http",
-    config: { api_path: "/heavy", http_method: "POST" },
-  });
-  await attacker.settled(STUCK_MS);
-}
-
 const NESTED: readonly Heavy[] = [
   {
     name: "deep value of state::set",
@@ -237,29 +226,6 @@ const NESTED: readonly Heavy[] = [
       await within(answered, STUCK_MS);
       const end = guest.isOver ? `closed ${(await guest.ended).code}` : `${heard.length} messages`;
       return { done: `a page's call of ${mib(value.length)}: ${end}` };
-    },
-  },
-  {
-    name: "deep HTTP body",
-    async act(setting) {
-      const { attacker, engine, campaign } = setting;
-      await serveRoute(attacker);
-      const body = nested(campaign.choose(500_000, 8_000_000)) as Uint8Array<ArrayBuffer>;
-      const headers = { "content-type": "application/json" };
-      const signal = AbortSignal.timeout(STUCK_MS);
-      const url = `http://127.0.0.1:${engine.httpPort}/heavy`;
-      attacker.onText = (text) => {
-        const id = /"invocation_id":"([^"]*)"/.exec(text.slice(0, 300))?.[1];
-        if (id === undefined) return;
-        const head = `{"type":"invocationresult","invocation_id":"${id}",`;
-        void attacker.send(`${head}"function_id":"heavy::http","result":{"body":1}}`);
-      };
-      const status = await fetch(url, { method: "POST", body, headers, signal })
-        .then(async (response) => {
-          await response.body?.cancel();
-          return `HTTP ${response.status}`;
-        }, (error) => `no response: ${error.name}`);
-      return { done: `${status}, ${mib(body.length)}` };
     },
   },
   {
@@ -412,4 +378,10 @@ const HONEST: readonly Heavy[] = [
   },
 ];
 
-const ATTACKS: readonly Heavy[] = [...NESTED, ...COUNTED, ...PATTERN_ATTACKS, ...HONEST];
+const ATTACKS: readonly Heavy[] = [
+  ...NESTED,
+  ...COUNTED,
+  ...PATTERN_ATTACKS,
+  ...BODY_ATTACKS,
+  ...HONEST,
+];

@@ -15,12 +15,12 @@ import {
   HEAD_TOO_LONG,
   type HeadProblem,
   mayBeHead,
+  type PlainHeaders,
   readHead,
   type RequestHead,
 } from "./head.ts";
 import { type BodyReadTurns, type ByteStream, ClientGone, Input } from "./input.ts";
 import {
-  chunkOf,
   headOfStream,
   LAST_CHUNK,
   piecesOf,
@@ -108,8 +108,8 @@ export class HttpConnection {
   #behind = 0;
   #seen = 0;
   #seenAt: number;
-  /** The body of the response is a stream that has nothing to send now. */
-  #isStreamIdle = false;
+  /** The body of the response, if it is a stream that has nothing to send now. */
+  #idleStream: ResponseStream | undefined;
   #isDestroyed = false;
   /** Requests that were received together with the one before. */
   #pipelined = 0;
@@ -129,7 +129,7 @@ export class HttpConnection {
       case "serving":
         return this.#input.isWaiting ? "body" : "running";
       case "responding":
-        return this.#isStreamIdle ? "running" : "response";
+        return this.#idleStream ? "running" : "response";
       default:
         return this.#stage;
     }
@@ -167,6 +167,7 @@ export class HttpConnection {
     this.#behind = isWatched ? Math.max(0, this.#behind + allowed - got) : 0;
     this.#seen = bytes;
     this.#seenAt = now;
+    if (this.#steps === this.#stepsSeen) this.#idleStream?.rest();
     if (this.#steps !== this.#stepsSeen || (got > 0 && isWatched)) {
       this.#stepsSeen = this.#steps;
       this.#since = now;
@@ -230,7 +231,7 @@ export class HttpConnection {
     const request: ServedRequest = {
       method: head.method,
       target: head.target,
-      headers: head.headers,
+      headers: head.isOld ? withoutUpgrade(head.headers) : head.headers,
       body,
       client: this.client,
       watch: (gone) => input.watch(gone),
@@ -238,6 +239,7 @@ export class HttpConnection {
     const response = await this.#services.handle(request);
     if (this.#isDestroyed || this.#stage !== "serving") {
       response.stream?.cancel();
+      response.lost?.();
       return false;
     }
     if (response.upgrade) return await this.#upgrade(response.upgrade);
@@ -274,7 +276,7 @@ export class HttpConnection {
       await this.#writeAll(headOfStream(response, this.#endingOf(!hasBody, word), isChunked));
       if (hasBody) await this.#writeStream(stream, isChunked);
     } finally {
-      this.#isStreamIdle = false;
+      this.#idleStream = undefined;
       stream.cancel();
     }
     this.#enter(keeps ? "reading" : "ending");
@@ -284,13 +286,13 @@ export class HttpConnection {
 
   async #writeStream(stream: ResponseStream, isChunked: boolean): Promise<void> {
     for (;;) {
-      this.#isStreamIdle = true;
+      this.#idleStream = stream;
       const part = await stream.read();
-      this.#isStreamIdle = false;
+      this.#idleStream = undefined;
       this.#steps++;
       this.#behind = 0;
       if (part === undefined) break;
-      if (part.length > 0) await this.#writeAll(isChunked ? chunkOf(part) : part);
+      if (part.length > 0) await this.#writeAll(isChunked ? part.chunk() : part.bytes());
     }
     if (isChunked) await this.#writeAll(LAST_CHUNK);
   }
@@ -300,10 +302,9 @@ export class HttpConnection {
     upgrade: (stream: ByteStream, rest: Uint8Array) => Promise<void>,
   ): Promise<boolean> {
     this.#stage = "upgraded";
-    const { bytes, start, end } = this.#input;
-    this.#input.start = end;
+    const { stream, rest } = this.#input.handOver();
     try {
-      await upgrade(this.#stream, bytes.slice(start, end));
+      await upgrade(stream, rest);
     } finally {
       this.#stage = "ending";
       this.destroy();
@@ -405,6 +406,13 @@ export class HttpConnection {
       if (!(error instanceof ClientGone)) throw error;
     }
   }
+}
+
+/** HTTP/1.0 has no upgrade (RFC 9110 7.8). */
+function withoutUpgrade(headers: PlainHeaders): PlainHeaders {
+  if (headers.upgrade === undefined) return headers;
+  const { upgrade: _upgrade, ...others } = headers;
+  return others;
 }
 
 /** Empty lines before a request are skipped, as RFC 9112 2.2 asks for. */

@@ -155,6 +155,36 @@ export class Input {
     early.then((isOpen) => isOpen || gone(), gone);
   }
 
+  /** The connection for another reader, and what was received already; nothing is read here. */
+  handOver(): { readonly stream: ByteStream; readonly rest: Uint8Array } {
+    const early = this.#early;
+    if (early) return { stream: this.#behind(early), rest: new Uint8Array() };
+    const rest = this.bytes.slice(this.start, this.end);
+    this.bytes = new Uint8Array(); // The connection may stay for days.
+    this.start = this.end = 0;
+    return { stream: this.#stream, rest };
+  }
+
+  /** The connection when a read is under way, whose bytes come first. */
+  #behind(early: Promise<boolean>): ByteStream {
+    const stream = this.#stream;
+    let first: Promise<boolean> | undefined = early;
+    return {
+      read: async (into) => {
+        if (first && !await first) return null;
+        first = undefined;
+        if (this.waiting === 0) return await stream.read(into);
+        const count = Math.min(this.waiting, into.length);
+        into.set(this.bytes.subarray(this.start, this.start + count));
+        this.start += count;
+        return count;
+      },
+      write: (bytes) => stream.write(bytes),
+      closeWrite: () => stream.closeWrite(),
+      close: () => stream.close(),
+    };
+  }
+
   #took(count: number | null): boolean {
     if (count === null) return false;
     this.end += count;

@@ -8,6 +8,7 @@ import type { RequestBody } from "./body.ts";
 import type { Client } from "./clients.ts";
 import type { HeadProblem, PlainHeaders } from "./head.ts";
 import type { ByteStream } from "./input.ts";
+import type { PartBuffer } from "./part_buffer.ts";
 
 /** A name in lower case and its value; names may repeat. */
 export type HeaderPair = readonly [name: string, value: string];
@@ -26,8 +27,13 @@ export interface ServedRequest {
 
 /** The body of a response that is sent while it comes. */
 export interface ResponseStream {
-  /** The next part; `undefined` at the end. Rejects when the rest cannot come. */
-  read(): Promise<Uint8Array | undefined>;
+  /**
+   * The next part, valid until the next call; `undefined` at the end. Rejects when the rest cannot
+   * come.
+   */
+  read(): Promise<PartBuffer | undefined>;
+  /** Nothing has come for a while, and no part is being sent: memory can be given back. */
+  rest(): void;
   /** Nothing more is read; has no effect at the end. */
   cancel(): void;
 }
@@ -44,6 +50,8 @@ export interface ServedResponse {
   readonly isLast?: boolean;
   /** Takes the connection over instead of sending the response; `rest` was received already. */
   readonly upgrade?: (stream: ByteStream, rest: Uint8Array) => Promise<void>;
+  /** Called instead of `upgrade` when the connection has ended before. */
+  readonly lost?: () => void;
 }
 
 /** Pieces of a large body, so that it is not copied as a whole. */
@@ -132,19 +140,8 @@ export function headOfStream(
   return latin1Bytes(`${head}date: ${date}\r\n\r\n`);
 }
 
-/** One part of a chunked body (RFC 9112, 7.1), which is not empty. */
-export function chunkOf(part: Uint8Array): Uint8Array {
-  const size = `${part.length.toString(16)}\r\n`;
-  const chunk = new Uint8Array(size.length + part.length + 2);
-  ENCODER.encodeInto(size, chunk);
-  chunk.set(part, size.length);
-  chunk.set(LINE_END, size.length + part.length);
-  return chunk;
-}
-
 /** The end of a chunked body. */
 export const LAST_CHUNK: Uint8Array = new TextEncoder().encode("0\r\n\r\n");
-const LINE_END = new TextEncoder().encode("\r\n");
 
 /** The response as pieces to write one after another. */
 export function* piecesOf(response: ServedResponse, ending: Ending): Generator<Uint8Array> {

@@ -7,10 +7,11 @@
  * @module
  */
 import type { Clock } from "../../../engine/ports/clock.ts";
-import type { Directory } from "../../../engine/ports/directory.ts";
+import type { Directory, FunctionView } from "../../../engine/ports/directory.ts";
 import type { Store, StoreKey } from "../../../engine/ports/store.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { DataDisk } from "./data_disk.ts";
+import { type Alert, describeAlert } from "../metrics/alerts.ts";
 import { type FunctionDelta, quantile, round, totalOf } from "../metrics/meters.ts";
 import type { EngineSample } from "../metrics/sampler.ts";
 import type { WorkerMonitor, WorkerSample } from "../metrics/workers.ts";
@@ -31,11 +32,13 @@ export interface HealthCheck {
 /** Sources of the checks. */
 export interface HealthParts {
   readonly clock: Clock;
-  readonly directory: Pick<Directory, "functions" | "workers" | "triggers">;
+  readonly directory: Pick<Directory, "functionsAfter" | "workers" | "triggers">;
   readonly store: Store;
   readonly disk: Pick<DataDisk, "read">;
   readonly workers: WorkerMonitor;
   readonly bounds_ms: readonly number[];
+  /** The rules of alerts and their state. */
+  alerts(): readonly Alert[];
   /** The engine's values of the last seconds, the oldest first. */
   engine(seconds: number): Readonly<Record<keyof EngineSample, (number | null)[]>>;
   /** Calls of the last minutes. */
@@ -58,6 +61,8 @@ const SYNC_MS: Limits = { warn: 100, fail: 2_000 };
 /** A p99 of fewer calls is meaningless. */
 const CALLS_MIN = 20;
 const LAG_SECONDS = 60;
+/** Functions that a check reads, the first by id: anyone may ask, again and again. */
+export const FUNCTIONS_CHECKED_MAX = 2_000;
 const DISK_LOW_BYTES = 256 * 1024 * 1024;
 const NAMES_SHOWN = 3;
 const KEY_CHARS_SHOWN = 100;
@@ -87,7 +92,28 @@ export async function measureHealth(parts: HealthParts): Promise<HealthCheck[]> 
     suspects(parts),
     failedWorkers(parts.workers),
     restarts(parts.workers),
+    firingAlerts(parts),
   ];
+}
+
+function firingAlerts({ alerts }: HealthParts): HealthCheck {
+  const all = alerts();
+  const firing = all.filter(({ state }) => state === "firing");
+  const status = firing.length === 0 ? "ok" : "warn";
+  const texts = firing.map((alert) => `${alert.name}: ${describeAlert(alert)}`);
+  return {
+    name: "alerts",
+    status,
+    measured: firing.length,
+    message: firing.length === 0
+      ? `None of ${all.length} alert rules fires`
+      : `${firing.length} of ${all.length} alert rules fire: ${named(texts)}`,
+    remedy: remedyFor(
+      status,
+      "See the metrics and logs that the rule is about; rules are under metrics.alerts of " +
+        "engine-observability",
+    ),
+  };
 }
 
 /**
@@ -184,38 +210,48 @@ function slowFunctions({ recent, bounds_ms }: HealthParts): HealthCheck {
   });
 }
 
-function missingSchemas({ directory }: HealthParts): HealthCheck {
-  const own = directory.functions().filter(({ builtin, internal }) => !builtin && !internal);
-  const bare = own.filter(({ request_schema }) => request_schema === undefined)
-    .map(({ function_id }) => function_id).sort();
+/** Each is to be read before the next one is taken. */
+function someFunctions({ directory }: HealthParts): IteratorObject<FunctionView> {
+  return Iterator.from(directory.functionsAfter("", "")).take(FUNCTIONS_CHECKED_MAX);
+}
+
+function missingSchemas(parts: HealthParts): HealthCheck {
+  const bare: string[] = [];
+  let own = 0;
+  for (const { builtin, internal, request_schema, function_id } of someFunctions(parts)) {
+    if (builtin || internal) continue;
+    own++;
+    if (request_schema === undefined) bare.push(function_id);
+  }
   const status = bare.length === 0 ? "ok" : "warn";
   return {
     name: "schemas",
     status,
     measured: bare.length,
     message: bare.length === 0
-      ? `All ${own.length} functions have a payload schema`
-      : `${bare.length} of ${own.length} functions have no payload schema: ` +
+      ? `All ${own} functions have a payload schema`
+      : `${bare.length} of ${own} functions have no payload schema: ` +
         named(bare),
     remedy: remedyFor(status, "Give them a request_format; invalid payloads are then rejected"),
   };
 }
 
-function contendedFunctions({ directory }: HealthParts): HealthCheck {
-  const all = directory.functions();
-  const contended = all.filter(({ contenders }) => contenders?.length);
+function contendedFunctions(parts: HealthParts): HealthCheck {
+  const contended: string[] = [];
+  let all = 0;
+  for (const { function_id, contenders } of someFunctions(parts)) {
+    all++;
+    if (contenders?.length) contended.push(`${function_id} (${contenders.join(", ")})`);
+  }
   const status = contended.length === 0 ? "ok" : "warn";
-  const names = contended.map(({ function_id, contenders = [] }) =>
-    `${function_id} (${contenders.join(", ")})`
-  ).sort();
   return {
     name: "function names",
     status,
     measured: contended.length,
     message: contended.length === 0
-      ? `None of ${all.length} functions is offered by workers of different names`
-      : `${contended.length} of ${all.length} functions are offered by workers of different ` +
-        `names, which share their calls: ${named(names)}`,
+      ? `None of ${all} functions is offered by workers of different names`
+      : `${contended.length} of ${all} functions are offered by workers of different ` +
+        `names, which share their calls: ${named(contended)}`,
     remedy: remedyFor(
       status,
       "Give one of them another id, or both workers the same name; engine.shared_functions lists " +

@@ -8,8 +8,9 @@ import {
   supervisedWorker,
   workerView,
 } from "../../../tests/fakes/fake_metrics.ts";
+import type { Alert } from "../metrics/alerts.ts";
 import { RecentDeltas } from "../metrics/meters.ts";
-import { type HealthCheck, measureHealth } from "./checks.ts";
+import { FUNCTIONS_CHECKED_MAX, type HealthCheck, measureHealth } from "./checks.ts";
 import type { DiskState } from "./data_disk.ts";
 
 function setup() {
@@ -18,6 +19,7 @@ function setup() {
   at.sampler.listen((second) => recent.add(second));
   let lags: (number | null)[] = [0, 3, 1];
   const memory = new MemoryStore();
+  let alerts: Alert[] = [];
   let disk: DiskState = { free_bytes: 1e9, problem: null };
   const measure = async (store: Store = memory): Promise<Map<string, HealthCheck>> => {
     const checks = await measureHealth({
@@ -29,6 +31,7 @@ function setup() {
       bounds_ms: at.meters.bounds_ms,
       engine: () => ({ event_loop_lag_ms: lags }) as never,
       recent: () => recent.read(),
+      alerts: () => alerts,
     });
     return new Map(checks.map((check) => [check.name, check]));
   };
@@ -37,6 +40,7 @@ function setup() {
     measure,
     memory,
     withDisk: (state: DiskState) => disk = state,
+    withAlerts: (list: Alert[]) => alerts = list,
     late: (values: number[]) => lags = values,
     [Symbol.dispose]: () => at[Symbol.dispose](),
   };
@@ -76,6 +80,7 @@ Deno.test("All checks of an idle engine are ok, without a remedy", async () => {
     "suspect workers",
     "workers",
     "restarts",
+    "alerts",
   ]);
   for (const check of checks.values()) {
     assert.deepEqual([check.status, check.remedy], ["ok", null], check.name);
@@ -155,6 +160,19 @@ Deno.test("Functions without a schema are counted and the first are named", asyn
     check.message,
     "4 of 5 functions have no payload schema: f::b, f::c, f::d and 1 more",
   );
+});
+
+Deno.test("A check reads a bounded number of functions, however many there are", async () => {
+  using it = setup();
+  it.at.functionViews = Array.from(
+    { length: FUNCTIONS_CHECKED_MAX + 500 },
+    (_, i) => view(`f::${i}`),
+  );
+
+  const checks = await it.measure();
+
+  assert.equal(checks.get("schemas")!.measured, FUNCTIONS_CHECKED_MAX);
+  assert.match(checks.get("function names")!.message, /^None of 2000 functions/);
 });
 
 Deno.test("Handlers past their deadline are named, and workers whose threads are all busy", async () => {
@@ -317,4 +335,29 @@ Deno.test("Damaged records are named", async () => {
 
   assert.deepEqual([check.status, check.measured], ["fail", 1]);
   assert.match(check.message, /1 records .* damaged: state\/orders\/42/);
+});
+
+Deno.test("Alerts that fire are named with their values", async () => {
+  using it = setup();
+  const slow: Alert = {
+    name: "slow",
+    metric: "p99_ms",
+    operator: ">",
+    threshold: 500,
+    value: 812,
+    state: "firing",
+    since_ms: 0,
+  };
+  const log = { text: "refused", within_s: 60 };
+  const refused = { ...slow, name: "refusals", metric: null, log, threshold: 5, value: 9 };
+  it.withAlerts([slow, { ...slow, name: "quiet", state: "pending" }, refused]);
+
+  const { status, measured, message } = (await it.measure()).get("alerts")!;
+
+  assert.deepEqual([status, measured], ["warn", 2]);
+  assert.equal(
+    message,
+    "2 of 3 alert rules fire: slow: p99_ms is 812 (> 500), " +
+      "refusals: 9 log records in 60 s (> 5)",
+  );
 });

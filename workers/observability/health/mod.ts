@@ -16,6 +16,7 @@ import type { Worker } from "../../../sdk/typescript/worker.ts";
 import type { EngineHost } from "../../kit/define.ts";
 import { fit } from "../../kit/fit.ts";
 import * as v from "../../kit/schema.ts";
+import type { Alert } from "../metrics/alerts.ts";
 import type { MetricsHistory } from "../retained.ts";
 import type { HealthCheck, HealthParts } from "./checks.ts";
 import { DataDisk } from "./data_disk.ts";
@@ -38,6 +39,8 @@ export interface HealthSources {
   readonly history: MetricsHistory;
   /** The current components by name. */
   components(): Readonly<Record<string, Component>>;
+  /** The rules of alerts and their state. */
+  alerts(): readonly Alert[];
 }
 
 const Nothing = v.object({});
@@ -46,7 +49,7 @@ const Nothing = v.object({});
 export function startHealth(
   worker: Pick<Worker, "registerFunction">,
   host: EngineHost,
-  { history, components }: HealthSources,
+  { history, components, alerts }: HealthSources,
 ): Disposable {
   const { clock, supervision, store } = host;
   const disk = new DataDisk({ clock, store });
@@ -59,7 +62,7 @@ export function startHealth(
     const all = { ...components(), data_directory: { status, details } };
     return { status, components: all, timestamp: clock.wall(), version };
   }, { description: "Whether data can be written, and which parts of observability are on" });
-  const measure = measurements(host, history, disk);
+  const measure = measurements(host, history, disk, alerts);
   worker.registerFunction("engine::health::measure", async (payload) => {
     fit("engine::health::measure", Nothing, payload ?? {});
     return { checks: await measure(), timestamp: clock.wall() };
@@ -72,6 +75,7 @@ function measurements(
   { clock, directory, store, meters }: EngineHost,
   { workers, series, recent }: MetricsHistory,
   disk: DataDisk,
+  alerts: HealthSources["alerts"],
 ): () => Promise<HealthCheck[]> {
   const parts: HealthParts = {
     clock,
@@ -79,6 +83,7 @@ function measurements(
     store,
     disk,
     workers,
+    alerts,
     bounds_ms: meters.bounds_ms,
     engine: (seconds) => series.engine(seconds),
     recent: () => recent.read(),

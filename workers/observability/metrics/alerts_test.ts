@@ -1,18 +1,21 @@
 import assert from "node:assert/strict";
 import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
 import * as v from "../../kit/schema.ts";
-import { type Alert, AlertRules, Alerts } from "./alerts.ts";
+import type { TriggerInstance } from "../../../sdk/typescript/options.ts";
+import type { LogRecord } from "../logs/record.ts";
+import { type Alert, AlertRules, Alerts, AlertTriggers } from "./alerts.ts";
 import type { EngineSample } from "./sampler.ts";
 
 function setup(rule: object) {
   const lines: LogLine[] = [];
-  const notified: [string, Alert][] = [];
-  const rules = v.parse(AlertRules, [{ name: "slow", metric: "p99_ms", threshold: 100, ...rule }]);
+  const notified: [string | undefined, Alert][] = [];
+  const value = "log" in rule ? {} : { metric: "p99_ms", threshold: 100 };
+  const rules = v.parse(AlertRules, [{ name: "slow", ...value, ...rule }]);
   const alerts = new Alerts(
     rules,
     0,
     recordingLog(lines),
-    (id, alert) => notified.push([id, alert]),
+    (alert, id) => notified.push([id, alert]),
   );
   const see = (p99_ms: number | null, nowMs: number): (string | undefined)[] =>
     alerts.evaluate({ p99_ms } as EngineSample, nowMs).map(({ state }) => state);
@@ -85,3 +88,114 @@ for (
     assert.deepEqual(it.see(holding, 1), ["firing"]);
   });
 }
+
+function record(body: string, more: Partial<LogRecord> = {}): LogRecord {
+  return { body, severity: "error", attributes: {}, source: "logger", ...more } as LogRecord;
+}
+
+Deno.test("A rule about log records counts those that match within within_s", () => {
+  const log = { text: "Refused", min_level: "warn" };
+  const it = setup({ log, threshold: 2, within_s: 10 });
+  const log3 = [
+    record("card refused"),
+    record("REFUSED again"),
+    record("x", {
+      attributes: { why: "refused" },
+    }),
+  ];
+  for (const each of log3) it.alerts.count(each, 1_500);
+  it.alerts.count(record("refused, but fine", { severity: "info" }), 1_500);
+  it.alerts.count(record("accepted"), 1_500);
+
+  assert.deepEqual(it.see(null, 2_000), ["firing"]);
+  const { metric, log: counted, value } = it.alerts.list()[0]!;
+  assert.deepEqual([metric, counted, value], [null, { ...log, within_s: 10 }, 3]);
+  assert.deepEqual(it.see(null, 10_999), []);
+  assert.deepEqual(it.see(null, 11_000), ["ok"]);
+  assert.equal(it.alerts.list()[0]!.value, 0);
+});
+
+Deno.test("By default one record within a minute fires, and a clock that jumps loses no count", () => {
+  const it = setup({ log: {} });
+  it.alerts.count(record("a"), 100_000);
+  it.alerts.count(record("b"), 40_000); // The clock was set back.
+
+  assert.deepEqual(it.see(null, 40_000), ["firing"]);
+  assert.equal(it.alerts.list()[0]!.value, 2);
+  assert.deepEqual(it.see(null, 100_000_000), ["ok"]);
+});
+
+Deno.test("What this worker logs itself does not count", () => {
+  const it = setup({ log: { text: "an alert began" } });
+
+  const own = { source: "engine", attributes: { by: "engine-observability" } } as const;
+  it.alerts.count(record("an alert began", own), 0);
+
+  assert.deepEqual(it.see(null, 0), []);
+});
+
+for (
+  const [rule, problem] of [
+    [{}, /either metric or log/],
+    [{ metric: "p99_ms", log: {}, threshold: 1 }, /either metric or log/],
+    [{ metric: "p99_ms" }, /needs a threshold/],
+    [{ metric: "p99_ms", threshold: 1, within_s: 5 }, /within_s belongs to/],
+    [{ log: {}, within_s: 0 }, /within_s|>=1|least/i],
+    [{ log: { txt: "x" } }, /txt|never/i],
+    [{ log: { text: "x".repeat(1_025) } }, /length/i],
+  ] as const
+) {
+  Deno.test(`The rule ${JSON.stringify(rule).slice(0, 60)} is refused`, () => {
+    const read = v.safeParse(AlertRules, [{ name: "r", ...rule }]);
+
+    const text = read.issues?.map((issue) => `${v.getDotPath(issue)}: ${issue.message}`).join();
+    assert.match(text ?? "accepted", problem);
+  });
+}
+
+function triggersOf(names: readonly string[]) {
+  const fired: unknown[] = [];
+  const worker = {
+    trigger: ({ function_id, payload }: { function_id: string; payload?: unknown }) => {
+      const { name, state } = payload as Alert;
+      fired.push([function_id, name, state]);
+      return Promise.resolve();
+    },
+  };
+  const rules = v.parse(AlertRules, names.map((name) => ({ name, log: {} })));
+  const directory = { trigger: () => undefined, worker: () => undefined };
+  const triggers = new AlertTriggers(worker as never, rules, directory as never);
+  const trigger = (id: string, config: object): TriggerInstance =>
+    ({ id, trigger_type: "alert", function_id: id, config }) as unknown as TriggerInstance;
+  const alert = (name: string, state: Alert["state"]) => ({ name, state }) as Alert;
+  return { triggers, trigger, alert, fired };
+}
+
+Deno.test("Triggers of type alert fire for their rule and state", () => {
+  const { triggers, trigger, alert, fired } = triggersOf(["slow", "full"]);
+  triggers.add(trigger("all", {}));
+  triggers.add(trigger("of slow", { name: "slow" }));
+  triggers.add(trigger("ends", { state: "ok" }));
+  triggers.add(trigger("gone", {}));
+  triggers.remove("gone");
+
+  triggers.fire(alert("slow", "firing"));
+  triggers.fire(alert("full", "ok"));
+
+  assert.deepEqual(fired, [
+    ["all", "slow", "firing"],
+    ["of slow", "slow", "firing"],
+    ["all", "full", "ok"],
+    ["ends", "full", "ok"],
+  ]);
+});
+
+Deno.test("A trigger for a rule that there is not is refused with the nearest name", () => {
+  const { triggers, trigger } = triggersOf(["slow"]);
+
+  const code = "trigger_registration_failed";
+  const near = { code, message: 'There is no alert rule "slwo"; did you mean slow?' };
+  assert.throws(() => triggers.add(trigger("a", { name: "slwo" })), near);
+  assert.throws(() => triggers.add(trigger("a", { name: "anything" })), { code });
+  assert.throws(() => triggers.add(trigger("a", { state: "pending" })), { code });
+});

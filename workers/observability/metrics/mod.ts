@@ -18,7 +18,8 @@ import { type Component, startHealth } from "../health/mod.ts";
 import type { LogFeed } from "../logs/record.ts";
 import { historyOf, type MetricsHistory } from "../retained.ts";
 import type { SpanFeed } from "../traces/span.ts";
-import { Alerts } from "./alerts.ts";
+import { workerLog } from "../triggers.ts";
+import { Alerts, AlertTriggers } from "./alerts.ts";
 import { registerMetricsFunctions } from "./functions.ts";
 import type { PageSources } from "./prometheus.ts";
 import { readProcess, Sampler } from "./sampler.ts";
@@ -52,7 +53,7 @@ export async function startMetrics(given: MetricsParts): Promise<AsyncDisposable
   const sampler = stack.use(
     new Sampler({ clock, meters, directory, stats: store.stats, workers, process }),
   );
-  const alerts = watchAlerts(worker, config, host);
+  const alerts = watchAlerts(given, stack);
   stack.defer(sampler.listen((interval, sample) => {
     history.series.add(interval, sample);
     history.rollups.add(interval, sample);
@@ -69,7 +70,7 @@ export async function startMetrics(given: MetricsParts): Promise<AsyncDisposable
   const otel = (): Component =>
     exporting?.component() ?? { status: "disabled", details: { problems: 0 } };
   const components = () => componentsOf(given, history, otel());
-  stack.use(startHealth(worker, host, { history, components }));
+  stack.use(startHealth(worker, host, { history, components, alerts: () => alerts.list() }));
   const exporting = startExport &&
     stack.use(startExport(host, { spans, logs, env, page, sdkPoints }));
   return stack;
@@ -134,15 +135,27 @@ function componentsOf(
 }
 
 function watchAlerts(
-  worker: Pick<Worker, "trigger">,
-  { alerts }: MetricsSettings,
-  { clock, log }: EngineHost,
+  { worker, config, host: { clock, log, directory }, logs }: MetricsParts,
+  stack: AsyncDisposableStack,
 ): Alerts {
-  return new Alerts(alerts, clock.wall(), log, (function_id, alert) => {
-    const payload = alert as unknown as Json;
-    worker.trigger({ function_id, payload, action: TriggerAction.Void() })
-      .catch(() => {}); // Fails only while the engine is stopping.
-  });
+  const triggers = new AlertTriggers(worker, config.alerts, directory);
+  triggers.register(worker);
+  const alerts = new Alerts(
+    config.alerts,
+    clock.wall(),
+    workerLog(log).tagged,
+    (alert, function_id) => {
+      triggers.fire(alert);
+      if (function_id === undefined) return;
+      const payload = alert as unknown as Json;
+      worker.trigger({ function_id, payload, action: TriggerAction.Void() })
+        .catch(() => {}); // Fails only while the engine is stopping.
+    },
+  );
+  if (config.alerts.some((rule) => rule.log)) {
+    stack.defer(logs.listen((record) => alerts.count(record, clock.wall())));
+  }
+  return alerts;
 }
 
 /** Records the metrics of SDKs and counts workers that connect and disconnect. */

@@ -158,12 +158,19 @@ Deno.test("A firing alert is listed, and its function is called", async () => {
   await using it = await setup({ alerts: [{ ...rule, function_id: "ops::page" }] });
   const notified: JsonObject[] = [];
   it.worker.registerFunction("ops::page", (payload) => void notified.push(payload as JsonObject));
+  const triggered: unknown[] = [];
+  it.worker.registerFunction("ops::note", (payload) => {
+    triggered.push((payload as JsonObject).state);
+  });
+  it.worker.registerTrigger({ type: "alert", function_id: "ops::note", config: { name: "busy" } });
+  await it.local.settle();
   for (let i = 0; i < 5; i++) await it.call("math::add");
   await it.second();
 
   const { alerts, rules, firing_count } = await it.call("engine::alerts::list");
   assert.deepEqual([alerts.length, rules.length, firing_count], [1, 1, 1]);
   assert.equal(notified[0]!.state, "firing");
+  assert.deepEqual(triggered, ["firing"]);
   await it.second();
   const evaluated = await it.call("engine::alerts::evaluate");
   assert.deepEqual([evaluated.evaluated, evaluated.triggered_alerts], [1, []]);

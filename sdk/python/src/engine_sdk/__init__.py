@@ -17,6 +17,8 @@ from ._logger import Logger
 from ._reconnect import ConnectionState
 from ._registrations import Registration, TriggerHandler
 from ._requests import (
+    EnqueueOptions,
+    HttpInvocation,
     InitOptions,
     ReconnectOptions,
     TriggerAction,
@@ -33,6 +35,8 @@ __all__ = [
     "ChannelWriter",
     "ConnectionState",
     "EngineError",
+    "EnqueueOptions",
+    "HttpInvocation",
     "InitOptions",
     "InvocationError",
     "Logger",

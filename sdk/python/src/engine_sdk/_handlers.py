@@ -10,13 +10,13 @@ import asyncio
 import contextvars
 import inspect
 import logging
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from ._codec import Invocation, encode, encode_error
 from ._context import CURRENT, CallContext
 from ._errors import ErrorBody, describe_raised, invalid
-from ._failures import FailureLog
 from ._http_stream import Streamed, send_in_thread, send_stream, streamed_response
 from ._otlp import Gauge
 from ._output_marks import finish_output
@@ -27,6 +27,12 @@ from ._threads import ThreadPool
 
 LATE_FUNCTIONS_MAX: Final = 20
 """Functions that run past their deadline and are reported, the latest first."""
+
+FAILURES_LOGGED_MAX: Final = 10
+"""Tracebacks that a worker logs within `FAILURES_WINDOW_MS`."""
+
+FAILURES_WINDOW_MS: Final = 10_000
+"""See `FAILURES_LOGGED_MAX`."""
 
 log = logging.getLogger("engine_sdk")
 
@@ -312,3 +318,40 @@ def _left(run: _Run) -> None:
 
 def _encode_result(invocation: Invocation, value: Any) -> str | None:
     return None if value is None else encode(value, f"Result of {invocation.function_id}")
+
+
+class FailureLog:
+    """
+    Logs the tracebacks of one worker's handlers that failed unexpectedly; thread-safe.
+
+    The error travels to the caller, which may be far away or wait for no result, so the worker's
+    own log shows it as well, line by line. A handler may fail thousands of times per second: the
+    number of tracebacks is bounded, and a later line says how many were left out.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._lock = threading.Lock()
+        self._window_start = float("-inf")
+        self._logged = 0
+        self._left = 0
+
+    def note(self, function_id: str, error: ErrorBody) -> None:
+        """Log the traceback of an error, unless its handler raised one with a code of its own."""
+        if error["code"] != "invocation_failed" or "stacktrace" not in error:
+            return
+        with self._lock:
+            left = 0
+            if self._now() - self._window_start >= FAILURES_WINDOW_MS:
+                left, self._left, self._logged = self._left, 0, 0
+                self._window_start = self._now()
+            is_logged = self._logged < FAILURES_LOGGED_MAX
+            if is_logged:
+                self._logged += 1
+            else:
+                self._left += 1
+        if left:
+            log.error("[engine] %d more failed calls were not logged", left)
+        if is_logged:
+            lines = error["stacktrace"].rstrip().replace("\n", "\n  ")
+            log.error("[engine] %s failed:\n  %s", function_id, lines)

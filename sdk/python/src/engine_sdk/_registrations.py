@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ._codec import TriggerInstance, encode, frame, quote
-from ._errors import invalid
+from ._errors import EngineError, invalid
 from ._requests import TriggerInput, TriggerTypeInput, check_id, check_keys, check_namespace
 
 
@@ -27,6 +27,7 @@ class Function:
     request_format: str | None
     response_format: str | None
     metadata: str | None
+    invocation: str | None = None
 
     def encode(self) -> str:
         """Encode ``registerfunction``."""
@@ -38,6 +39,7 @@ class Function:
             request_format=self.request_format,
             response_format=self.response_format,
             metadata=self.metadata,
+            invocation=self.invocation,
         )
 
     def encode_unregister(self) -> str:
@@ -105,6 +107,17 @@ class Trigger:
         """Encode ``unregistertrigger``."""
         id_, type_ = quote(self.id), quote(self.trigger_type)
         return frame("unregistertrigger", id=id_, trigger_type=type_)
+
+
+def not_invokable(id_: str) -> Callable[[Any], Any]:
+    """Make the handler of a function with a URL, whose calls never come here."""
+
+    def refuse(_payload: Any) -> Any:
+        raise EngineError(
+            "function_not_invokable", f"{id_} is served by its URL, not by its worker"
+        )
+
+    return refuse
 
 
 def quote_if(text: str | None) -> str | None:

@@ -6,9 +6,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 from ._errors import invalid
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 CALL_TIMEOUT_MS: Final = 30_000
 """Timeout of a call that names none."""
@@ -38,11 +41,32 @@ class VoidAction(TypedDict):
     type: Literal["void"]
 
 
-class EnqueueAction(TypedDict):
-    """Put the call into a queue; the result is a receipt."""
+class EnqueueOptions(TypedDict, total=False):
+    """
+    How a queue keeps a job and begins it.
 
+    ``id``: the same id again within a day is the same job. ``delay_ms`` or ``run_at_ms``: not
+    before then. ``priority``: 0 to 255, higher ones begin first. ``expires_ms``: a job that has
+    not begun by then is a dead letter. ``timeout_ms``: of one attempt. ``keep_result_ms``:
+    ``engine::queue::result`` returns the result for so long.
+    """
+
+    id: str
+    delay_ms: int
+    run_at_ms: int
+    priority: int
+    expires_ms: int
+    timeout_ms: int
+    keep_result_ms: int
+
+
+class _EnqueueActionRequired(TypedDict):
     type: Literal["enqueue"]
     queue: str
+
+
+class EnqueueAction(_EnqueueActionRequired, EnqueueOptions, total=False):
+    """Put the call into a queue; the result is a receipt."""
 
 
 class TriggerAction:
@@ -61,9 +85,9 @@ class TriggerAction:
         return {"type": "void"}
 
     @staticmethod
-    def Enqueue(queue: str) -> EnqueueAction:  # noqa: N802
+    def Enqueue(queue: str, **options: Unpack[EnqueueOptions]) -> EnqueueAction:  # noqa: N802
         """Put the call into this queue; the result is ``{"messageReceiptId": …}``."""
-        return {"type": "enqueue", "queue": queue}
+        return {"type": "enqueue", "queue": queue, **options}
 
 
 class _TriggerRequestRequired(TypedDict):
@@ -79,6 +103,62 @@ class TriggerRequest(_TriggerRequestRequired, total=False):
     metadata: Any
     namespace: str | None
     on_progress: Callable[[Any], object] | None
+
+
+def enqueue_request(
+    function_id: str,
+    payload: object,
+    queue: str,
+    namespace: str | None,
+    options: EnqueueOptions,
+) -> TriggerRequest:
+    """Return the call that puts a call into a queue."""
+    return {
+        "function_id": function_id,
+        "payload": payload,
+        "namespace": namespace,
+        "action": TriggerAction.Enqueue(queue, **options),
+    }
+
+
+class HmacAuth(TypedDict):
+    """Sign time and body with HMAC-SHA256: ``x-engine-Signature``."""
+
+    type: Literal["hmac"]
+    secret_key: str
+
+
+class BearerAuth(TypedDict):
+    """Send ``Authorization: Bearer``."""
+
+    type: Literal["bearer"]
+    token_key: str
+
+
+class ApiKeyAuth(TypedDict):
+    """Send a header."""
+
+    type: Literal["api_key"]
+    header: str
+    value_key: str
+
+
+class _HttpInvocationRequired(TypedDict):
+    url: str
+
+
+class HttpInvocation(_HttpInvocationRequired, total=False):
+    """
+    How the engine requests a function whose implementation is a URL.
+
+    ``method`` is POST, and ``timeout_ms`` 30,000, unless set. The ``*_key`` of ``auth`` name
+    environment variables of the engine, not secrets.
+    """
+
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+    timeout_ms: int
+    headers: Mapping[str, str]
+    auth: HmacAuth | BearerAuth | ApiKeyAuth
 
 
 class _TriggerInputRequired(TypedDict):
@@ -208,6 +288,23 @@ def check_namespace(value: object) -> str | None:
     if value is None or (isinstance(value, str) and value):
         return value
     raise invalid(f"namespace must be text, got {value!r}; leave it out for the default one")
+
+
+def check_invocation(given: Mapping[str, Any], id_: str) -> None:
+    """
+    Check the URL of a function; the engine checks the rest, since it knows what it allows.
+
+    Raises:
+        EngineError: ``INVALID_ARGUMENTS``.
+
+    """
+    check_keys(given, HttpInvocation, f"URL of {id_}")
+    url = given["url"]
+    if not isinstance(url, str) or not url.lower().startswith(("https://", "http://")):
+        example = "https://api.example.com/quote"
+        raise invalid(f"url of {id_} must be an address such as {example}, not {url!r:.200}")
+    if "timeout_ms" in given:
+        check_timeout(given["timeout_ms"])
 
 
 def check_keys(given: Mapping[str, Any], shape: type, what: str) -> None:

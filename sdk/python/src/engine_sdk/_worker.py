@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ._calls import Call, CallIds, LoopWaiter, ThreadWaiter, failure, plan_call
 from ._channels import CREATE_CHANNEL, Channel, channel_of
@@ -23,22 +23,31 @@ from ._registrations import (
     Registration,
     TriggerHandler,
     encode_if,
+    not_invokable,
     plan_trigger,
     plan_trigger_type,
 )
 from ._requests import (
+    HttpInvocation,
     InitOptions,
     TriggerInput,
     TriggerRequest,
     TriggerTypeInput,
     check_id,
+    check_invocation,
     check_namespace,
+    enqueue_request,
 )
 from ._session import UNREACHABLE
 from ._telemetry import telemetry_dial
 from ._threads import PoolThread, ThreadPool
 from ._transport import LEAVE_MS, Dial, WebSocketDial, read_url, redacted_url
 from ._worker_thread import WorkerThread, log, now_ms
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._requests import EnqueueOptions
 
 ENGINE_URL_DEFAULT: Final = "ws://127.0.0.1:49134"
 """Address of the engine, unless the program or ``ENGINE_URL`` names another."""
@@ -107,7 +116,7 @@ class Worker:
     def register_function(
         self,
         id: str,  # noqa: A002 - the name on the wire
-        handler: Callable[..., Any],
+        handler: Callable[..., Any] | HttpInvocation,
         *,
         description: str | None = None,
         request_format: Any = None,
@@ -123,11 +132,13 @@ class Worker:
             handler: Takes ``(payload)``, ``(payload, metadata)`` or ``(payload, metadata,
                 context)`` and returns any JSON value; ``None``: no result. A coroutine
                 function runs on the worker's loop and must not block; any other runs in a
-                thread, several concurrently. The caller gets what it raises.
+                thread, several concurrently. The caller gets what it raises. Or a dict with
+                the ``url`` of a service, which the engine requests with the payload; its
+                configuration (``engine.http_functions``) has to allow the host.
             description: Shown in lists.
             request_format: JSON Schema of the payload; the engine checks calls against it.
             response_format: JSON Schema of the result; reported, not checked.
-            metadata: Any JSON value, redacted_url in lists.
+            metadata: Any JSON value, shown in lists.
             namespace: Left out: the default one.
 
         Returns:
@@ -139,9 +150,15 @@ class Worker:
 
         Example:
             worker.register_function("math::add", lambda payload: payload["a"] + payload["b"])
+            worker.register_function("web::quote", {"url": "https://api.example.com/quote"})
 
         """
-        call, is_async = bind(handler, check_id(id, "id of a function"))
+        check_id(id, "id of a function")
+        invocation: HttpInvocation | None = None
+        if isinstance(handler, Mapping):
+            check_invocation(handler, id)
+            invocation, handler = handler, not_invokable(id)
+        call, is_async = bind(handler, id)
         function = Function(
             id=id,
             call=call,
@@ -151,6 +168,7 @@ class Worker:
             request_format=encode_if(request_format, f"request_format of {id}"),
             response_format=encode_if(response_format, f"response_format of {id}"),
             metadata=encode_if(metadata, f"metadata of {id}"),
+            invocation=encode_if(invocation, f"URL of {id}"),
         )
         check_registration(function.encode(), id)
         session, post = self._thread.session, self._thread.post
@@ -301,6 +319,117 @@ class Worker:
             self._cancel(call)
             raise
 
+    def enqueue(
+        self,
+        function_id: str,
+        payload: Any = None,
+        queue: str = "default",
+        namespace: str | None = None,
+        **options: Unpack[EnqueueOptions],
+    ) -> Any:
+        """
+        Put a call into a queue, which makes it later, at least once.
+
+        Args:
+            function_id: Such as ``"mail::send"``.
+            payload: Anything JSON can hold.
+            queue: Name of the queue.
+            namespace: Of the function.
+            **options: ``id``, ``delay_ms``, ``run_at_ms``, ``priority``, ``expires_ms``,
+                ``timeout_ms``, ``keep_result_ms``; see `EnqueueOptions`.
+
+        Returns:
+            ``{"messageReceiptId": …}``, when the job is on disk.
+
+        Raises:
+            InvocationError: ``enqueue_error``, ``deserialization_error`` for a bad option, or as
+                `trigger`.
+            EngineError: As `trigger`.
+
+        Example:
+            worker.enqueue("mail::send", {"to": "a@b.c"}, queue="mail", delay_ms=60_000)
+
+        """
+        return self.trigger(enqueue_request(function_id, payload, queue, namespace, options))
+
+    async def enqueue_async(
+        self,
+        function_id: str,
+        payload: Any = None,
+        queue: str = "default",
+        namespace: str | None = None,
+        **options: Unpack[EnqueueOptions],
+    ) -> Any:
+        """Put a call into a queue; as `enqueue`, on the worker's loop or on any other."""
+        request = enqueue_request(function_id, payload, queue, namespace, options)
+        return await self.trigger_async(request)
+
+    def publish(self, topic: str, data: Any = None) -> None:
+        """
+        Publish a message to all functions that are subscribed to a topic, at most once.
+
+        Returns when the engine has accepted the message, before it is delivered. The built-in
+        worker ``engine-pubsub`` provides it.
+
+        Args:
+            topic: Such as ``"orders.created"``; without ``*`` and ``>``.
+            data: Any JSON value.
+
+        Raises:
+            InvocationError: As for `trigger`: ``function_not_found`` without ``engine-pubsub``,
+                ``overloaded``, ``topic_not_set``, ``VALUE_TOO_LARGE``, ``deserialization_error``
+                for a topic that is too long or has a wildcard.
+
+        Example:
+            worker.publish("orders.created", {"id": 7})
+
+        """
+        self.trigger(_message(topic, data))
+
+    async def publish_async(self, topic: str, data: Any = None) -> None:
+        """Publish a message, as `publish`."""
+        await self.trigger_async(_message(topic, data))
+
+    def subscribe(self, topic: str, handler: Callable[..., Any]) -> Registration:
+        """
+        Call a handler with each message of a topic, until it is unregistered.
+
+        Every worker that subscribes gets every message; for replicas that share them, register a
+        function and a trigger of type ``subscribe`` instead. A refusal of the topic is logged.
+
+        Args:
+            topic: A topic, or a pattern: ``*`` stands for one part, ``>`` at the end for one or
+                more.
+            handler: Takes the published data, as the handler of a function; its result is
+                ignored.
+
+        Returns:
+            The registration, for unregistering.
+
+        Raises:
+            EngineError: ``INVALID_ARGUMENTS`` for an invalid topic or handler.
+
+        Example:
+            worker.subscribe("orders.*", lambda order: print(order["id"]))
+
+        """
+        function_id = f"subscription::{uuid.uuid4()}"
+        function = self.register_function(
+            function_id,
+            handler,
+            description=f"Messages of {check_id(topic, 'topic')}",
+            metadata={"internal": True},
+        )
+        trigger = self.register_trigger(
+            {"type": "subscribe", "function_id": function_id, "config": {"topic": topic}}
+        )
+
+        def unregister() -> None:
+            trigger.unregister()
+            function.unregister()
+
+        return Registration(trigger.id, unregister)
+
     def create_channel(self, buffer_frames: int | None = None) -> Channel:
         """
         Create a channel: a stream of bytes and text messages between any two workers.
@@ -365,6 +494,10 @@ class Worker:
 
     def _cancel(self, call: Call) -> None:
         self._thread.post(lambda: self._thread.session.cancel_call(call))
+
+
+def _message(topic: str, data: Any) -> TriggerRequest:
+    return {"function_id": "publish", "payload": {"topic": topic, "data": data}}
 
 
 def _creation(buffer_frames: int | None) -> TriggerRequest:

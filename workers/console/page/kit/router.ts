@@ -26,6 +26,8 @@ export interface ConsolePage {
   readonly view: ComponentType<PageProps>;
   /** Whether it is in the bar at the bottom of phones, which has room for four. */
   readonly onPhones?: boolean;
+  /** What stands beside the title in the side bar, such as a number of problems. */
+  readonly mark?: ComponentType;
   /** What the command palette finds on this page, besides the page itself. */
   readonly finders?: readonly Finder[];
 }

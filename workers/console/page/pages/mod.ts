@@ -12,6 +12,7 @@ import { flowPage } from "./flow/flow.tsx";
 import { functionsPage } from "./functions/functions.tsx";
 import { logsPage } from "./logs/logs.tsx";
 import { metricsPage } from "./metrics/metrics.tsx";
+import { queuesPage } from "./queues/queues.tsx";
 import { statePage } from "./state/state.tsx";
 import { tracesPage } from "./traces/traces.tsx";
 import { triggersPage } from "./triggers/triggers.tsx";
@@ -27,5 +28,6 @@ export const PAGES: readonly ConsolePage[] = [
   logsPage,
   metricsPage,
   statePage,
+  queuesPage,
   configurationPage,
 ];

@@ -82,6 +82,10 @@ export function triggerLabel(type: string, config: unknown, summary = ""): strin
     const method = (text("http_method") || "GET").toUpperCase();
     return `${method} ${path.startsWith("/") ? path : `/${path}`}`;
   }
+  if (type === "websocket" && text("api_path") !== "") {
+    const path = text("api_path");
+    return `WS ${path.startsWith("/") ? path : `/${path}`}`;
+  }
   if (type === "state" && text("scope") !== "") {
     return text("key") === "" ? text("scope") : `${text("scope")} / ${text("key")}`;
   }

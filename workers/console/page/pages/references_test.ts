@@ -6,6 +6,11 @@ Deno.test("triggerLabel() of a route is method and path, with GET and a slash as
   assert.equal(triggerLabel("http", { api_path: "a" }), "GET /a");
 });
 
+Deno.test("triggerLabel() of WebSockets is WS and path", () => {
+  assert.equal(triggerLabel("websocket", { api_path: "chat/:room" }), "WS /chat/:room");
+  assert.equal(triggerLabel("websocket", {}, "none"), "none");
+});
+
 Deno.test("triggerLabel() of a state trigger is scope and key", () => {
   assert.equal(triggerLabel("state", { scope: "orders" }), "orders");
   assert.equal(triggerLabel("state", { scope: "orders", key: "1" }), "orders / 1");

@@ -73,6 +73,7 @@ export function SideBar(
 
 function PageLink({ page, onGo }: { page: ConsolePage; onGo: () => void }): VNode {
   const { path } = useRoute();
+  const { mark: Mark } = page;
   const current = path === page.path || path.startsWith(`${page.path}/`);
   return (
     <Link
@@ -84,6 +85,7 @@ function PageLink({ page, onGo }: { page: ConsolePage; onGo: () => void }): VNod
     >
       <Icon name={page.icon} />
       <span>{page.title}</span>
+      {Mark && <Mark />}
     </Link>
   );
 }

@@ -107,6 +107,7 @@ function About({ info }: { info: FunctionInfo }): VNode {
             <Link key="" to={link("/workers", info.worker_name)}>{info.worker_name}</Link>,
           ],
           ["Namespace", info.namespace],
+          ["Served by", info.served_by ? <code key="">{info.served_by}</code> : null],
           ["Replicas", workers ? <Replicas key="" workers={workers} /> : null],
           [
             "Calls",

@@ -21,6 +21,8 @@ export interface FunctionItem {
   readonly replicas?: number;
   /** Names of the workers that offer it, if they differ and it is not meant to be shared. */
   readonly contenders?: readonly string[];
+  /** Origin of the URL that is its implementation. */
+  readonly served_by?: string;
 }
 
 /** The result of `engine::functions::info`, as far as it is used. */
@@ -35,6 +37,7 @@ export interface FunctionInfo {
   /** Older engines leave it out. */
   readonly workers?: readonly { readonly worker_id: string; readonly name: string }[];
   readonly contenders?: readonly string[];
+  readonly served_by?: string;
   readonly registered_triggers: readonly {
     readonly id: string;
     readonly trigger_type: string;

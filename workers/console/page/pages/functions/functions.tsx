@@ -308,7 +308,7 @@ function NameCell(row: FunctionRow): VNode {
       </span>
     );
   }
-  const { function_id, description, contenders } = row.item;
+  const { function_id, description, contenders, served_by } = row.item;
   return (
     <span class="fn-name" title={description}>
       <code>{function_id}</code>
@@ -316,6 +316,9 @@ function NameCell(row: FunctionRow): VNode {
         <Badge tone="warn" title={`Workers of different names offer it: ${contenders.join(", ")}`}>
           contended
         </Badge>
+      )}
+      {served_by !== undefined && (
+        <Badge tone="info" title={`The engine makes a request to ${served_by}`}>URL</Badge>
       )}
       {description && <span class="fn-about">{description}</span>}
     </span>

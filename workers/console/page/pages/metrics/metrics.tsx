@@ -24,6 +24,7 @@ import {
   Tabs,
   useQueryMember,
 } from "../../kit/mod.ts";
+import { AlertsMark, MetricsAlerts } from "./alerts.tsx";
 import { MetricsFunctions } from "./metrics_functions.tsx";
 import {
   CHARTED_MAX,
@@ -46,6 +47,7 @@ const TABS = [
   { id: "engine", title: "Engine" },
   { id: "functions", title: "Functions" },
   { id: "workers", title: "Workers" },
+  { id: "alerts", title: "Alerts" },
 ];
 
 /** `/metrics`. */
@@ -56,6 +58,7 @@ export const metricsPage: ConsolePage = {
   group: "watch",
   key: "m",
   view: Metrics,
+  mark: AlertsMark,
 };
 
 function Metrics(): VNode {
@@ -83,6 +86,8 @@ function Metrics(): VNode {
                 ? <MetricsFunctions state={state} />
                 : tab === "workers"
                 ? <MetricsWorkers state={state} />
+                : tab === "alerts"
+                ? <MetricsAlerts />
                 : <MetricsEngine state={state} newest={newest} />}
             </Tabs>
           </div>

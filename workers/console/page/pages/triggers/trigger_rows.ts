@@ -18,6 +18,37 @@ export interface TriggerItem {
   readonly status?: TriggerStatus;
   /** Why it does not fire; only of one that does not. */
   readonly reason?: string;
+  /** Open connections of its path; only of a WebSocket. */
+  readonly connections?: number;
+}
+
+/** A path of WebSockets as `websocket::routes` returns it. */
+export interface SocketRouteItem {
+  readonly api_path: string;
+  readonly connections: number;
+}
+
+/** The path of a trigger's route, with its leading slash; `undefined`: it has none. */
+export function socketPathOf({ trigger_type, config }: TriggerItem): string | undefined {
+  if (trigger_type !== "websocket" || config === null || typeof config !== "object") {
+    return undefined;
+  }
+  const { api_path } = config as { api_path?: Json };
+  if (typeof api_path !== "string") return undefined;
+  return api_path.startsWith("/") ? api_path : `/${api_path}`;
+}
+
+/** The triggers, those of WebSockets with their number of connections. */
+export function withConnections(
+  items: readonly TriggerItem[],
+  routes: readonly SocketRouteItem[],
+): readonly TriggerItem[] {
+  if (routes.length === 0) return items;
+  const counts = new Map(routes.map(({ api_path, connections }) => [api_path, connections]));
+  return items.map((item) => {
+    const connections = counts.get(socketPathOf(item) ?? "");
+    return connections === undefined ? item : { ...item, connections };
+  });
 }
 
 /** `parked`: no worker provides its type; `refused`: the provider said no. */

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import {
+  socketPathOf,
   type TriggerItem,
   type TriggerRow,
   triggerRows,
   type TriggerView,
+  withConnections,
 } from "./trigger_rows.ts";
 
 const ALL: TriggerView = { search: "", type: "", closed: new Set(), own: false };
@@ -81,4 +83,25 @@ Deno.test("triggerRows() searches routes, functions and workers, and leaves out 
   assert.deepEqual(found("POST orders"), ["http (1)", "  1"]);
   assert.deepEqual(found("a::b shop state"), ["state (1)", "  2"]);
   assert.deepEqual(found("nothing"), []);
+});
+
+Deno.test("withConnections() adds them to triggers of WebSockets by their path", () => {
+  const items = [
+    item("1", "websocket", { api_path: "chat/:room" }),
+    item("2", "http", { api_path: "/chat/:room" }),
+    item("3", "websocket", { api_path: "/unknown" }),
+    item("4", "websocket", { api_path: 5 }),
+    item("5", "websocket", null),
+  ];
+
+  assert.equal(withConnections(items, []), items);
+  const counted = withConnections(items, [{ api_path: "/chat/:room", connections: 7 }]);
+  assert.deepEqual(counted.map(({ connections }) => connections), [7, ...Array(4).fill(undefined)]);
+  assert.deepEqual(items.map(socketPathOf), [
+    "/chat/:room",
+    undefined,
+    "/unknown",
+    undefined,
+    undefined,
+  ]);
 });

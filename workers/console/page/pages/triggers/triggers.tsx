@@ -44,11 +44,15 @@ import {
   useEngineOwn,
 } from "../references.tsx";
 import { HttpTester } from "./http_tester.tsx";
+import { Schedule } from "./schedule.tsx";
 import {
+  socketPathOf,
+  type SocketRouteItem,
   type TriggerItem,
   type TriggerRow,
   triggerRows,
   type TriggerTypeItem,
+  withConnections,
 } from "./trigger_rows.ts";
 
 const TABS = [{ id: "try", title: "Try it" }, { id: "about", title: "About" }];
@@ -75,6 +79,18 @@ const TYPES: WatchedQuery = {
   key: ["namespace", "id"],
 };
 
+const SOCKETS: WatchedQuery = {
+  function_id: "websocket::routes",
+  items: "routes",
+  key: ["api_path"],
+};
+
+/** Connections come and go without an event. */
+const SOCKETS_ON: readonly WatchedTrigger[] = [
+  { type: "engine::triggers-available" },
+  { type: "engine::metrics-sampled", config: { interval_ms: 2_000 } },
+];
+
 /** `/triggers`, `/triggers/<id>`. */
 export const triggersPage: ConsolePage = {
   path: "/triggers",
@@ -92,11 +108,12 @@ function Triggers({ rest: [id] }: PageProps): VNode {
   const [all] = useEngineOwn();
   const found = useQuery<TriggerItem>(query(all), ON);
   const types = useQuery<TriggerTypeItem>(TYPES, ON);
-  const listed = useRows(found.items, types.items, search);
+  const items = useConnections(found.items);
+  const listed = useRows(items, types.items, search);
   // With types of the engine alone, the empty state is more useful.
   const isFresh = found.items.length === 0 && search === "" &&
     types.items.every(({ worker_name }) => worker_name.startsWith("engine"));
-  const open = found.items.find((item) => item.id === id);
+  const open = items.find((item) => item.id === id);
   const go = (...place: string[]) => {
     router.go(link("/triggers", ...place, Object.fromEntries(router.route.value.query)));
   };
@@ -156,6 +173,13 @@ function Filters(
       <EngineOwnToggle />
     </>
   );
+}
+
+/** Asks for connections where there may be some. */
+function useConnections(items: readonly TriggerItem[]): readonly TriggerItem[] {
+  const hasSockets = items.some((item) => socketPathOf(item) !== undefined);
+  const routes = useQuery<SocketRouteItem>(hasSockets ? SOCKETS : null, SOCKETS_ON);
+  return useMemo(() => withConnections(items, routes.items), [items, routes.items]);
 }
 
 function useRows(
@@ -229,7 +253,19 @@ function What({ item }: { item: TriggerItem }): VNode {
       </span>
     );
   }
-  const { trigger_type, config, config_summary } = item;
+  const { trigger_type, config, config_summary, connections } = item;
+  const path = socketPathOf(item);
+  if (path !== undefined) {
+    return (
+      <span class="fn-name">
+        <b class="method">WS</b>
+        <code>{path}</code>
+        {connections !== undefined && (
+          <span class="fn-about">{formatCount(connections)} connected</span>
+        )}
+      </span>
+    );
+  }
   return <code>{triggerLabel(trigger_type, config, config_summary)}</code>;
 }
 
@@ -348,9 +384,11 @@ function About({ item }: { item: TriggerItem }): VNode {
           ["Runs", <Link key="" to={functionAddress(function_id, namespace)}>{function_id}</Link>],
           ["Asked for by", <Link key="" to={link("/workers", worker_name)}>{worker_name}</Link>],
           ["Provided by", value?.trigger?.worker_name],
+          ["Connections", item.connections === undefined ? null : formatCount(item.connections)],
           ["Id", <code key="">{id}</code>],
         ]}
       />
+      <Schedule item={item} />
       <h3>Configuration</h3>
       <JsonView value={config} label="Configuration" depth={3} />
       {value?.metadata !== undefined && (

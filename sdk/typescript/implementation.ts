@@ -1,0 +1,89 @@
+/**
+ * What a worker registers as a function: a handler, or the URL of a service.
+ *
+ * Checks what user code passed and makes the message; nothing is sent here.
+ *
+ * @module
+ */
+import {
+  checkCallable,
+  checkId,
+  checkNamespace,
+  checkTimeout,
+  invalid,
+  show,
+} from "./arguments.ts";
+import type { FunctionOptions, Handler, HttpInvocation } from "./options.ts";
+import { EngineError } from "./wire/errors.ts";
+import type { JsonObject, RegisterFunction } from "./wire/protocol.ts";
+
+/** A function to register. */
+export interface PlannedFunction {
+  readonly message: RegisterFunction;
+  /** Runs calls that arrive here. */
+  readonly handler: Handler;
+}
+
+/** @throws {EngineError} `INVALID_ARGUMENTS` for what is neither a handler nor a URL. */
+export function planFunction(
+  id: string,
+  implementation: Handler<never> | HttpInvocation,
+  options: FunctionOptions,
+): PlannedFunction {
+  checkId("A function's id", id, "math::add");
+  const invocation = isInvocation(implementation) ? readInvocation(id, implementation) : undefined;
+  if (!invocation) checkCallable(`The handler of ${id}`, implementation);
+  const { description, request_format, response_format, metadata, namespace } = options;
+  checkNamespace(namespace);
+  const message: RegisterFunction = {
+    type: "registerfunction",
+    id,
+    ...description !== undefined && { description },
+    ...request_format !== undefined && { request_format },
+    ...response_format !== undefined && { response_format },
+    ...metadata !== undefined && { metadata },
+    ...invocation !== undefined && { invocation },
+    ...namespace !== undefined && { namespace },
+  };
+  const handler = invocation ? notInvokable(id) : implementation as unknown as Handler;
+  return { message, handler };
+}
+
+/**
+ * The `invocation` of a function with a URL, as it is sent. The engine checks the rest: only it
+ * knows what it allows.
+ *
+ * @throws {EngineError} `INVALID_ARGUMENTS` for what is no absolute address of the web.
+ */
+export function readInvocation(id: string, given: HttpInvocation): JsonObject {
+  const { url, method, timeout_ms, headers, auth } = given;
+  if (!isWebAddress(url)) {
+    const example = "https://api.example.com/quote";
+    throw invalid(`The url of ${id} must be an address such as ${example}, got ${show(url)}`);
+  }
+  if (timeout_ms !== undefined) checkTimeout(`timeout_ms of ${id}`, timeout_ms);
+  return {
+    url,
+    ...method !== undefined && { method },
+    ...timeout_ms !== undefined && { timeout_ms },
+    ...headers !== undefined && { headers: { ...headers } },
+    ...auth !== undefined && { auth: { ...auth } },
+  };
+}
+
+/** Whether a function has a URL instead of a handler. */
+export function isInvocation(implementation: unknown): implementation is HttpInvocation {
+  return typeof implementation === "object" && implementation !== null && "url" in implementation;
+}
+
+function isWebAddress(url: unknown): boolean {
+  return typeof url === "string" && URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
+}
+
+/** For a function with a URL, whose calls the engine never sends here. */
+function notInvokable(id: string): Handler {
+  return () => {
+    const message = `${id} is served by its URL, not by its worker`;
+    throw new EngineError("function_not_invokable", message);
+  };
+}

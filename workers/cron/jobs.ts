@@ -1,0 +1,261 @@
+/**
+ * Triggers of type `cron`: all jobs, and the one timer that waits for the earliest of them.
+ *
+ * The timer runs on a clock that stands still while the computer sleeps, so it is never set for
+ * longer than {@linkcode WAKE_MS_MAX}: after a sleep or a jump of the clock, jobs are looked at
+ * soon.
+ *
+ * @module
+ */
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { TriggerInstance } from "../../sdk/typescript/options.ts";
+import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import * as v from "../kit/schema.ts";
+import { fitTrigger } from "../kit/triggers.ts";
+import { type Expression, readExpression } from "./expression.ts";
+import { Job, type JobSettings, type JobSetup, timeText } from "./job.ts";
+import { type JobIdentity, keyOf, type Run } from "./records.ts";
+
+/** Longest wait for the next look at all jobs. */
+export const WAKE_MS_MAX = 5_000;
+/** A clock that goes back by less fires no time twice; by more, times count again. */
+export const BACK_MS_MAX = 3_600_000;
+/** Jobs at once. */
+export const JOBS_MAX = 5_000;
+/** How long jobs are looked at before other work gets its turn. */
+const SLICE_MS = 5;
+const PAUSE_MS = 1;
+/** Longest `jitter_ms`: an hour. */
+const JITTER_MS_MAX = 3_600_000;
+const TIMEOUT_MS = 600_000;
+const TIMEOUT_MS_MAX = 604_800_000;
+/** Times that a listing shows of each job. */
+export const NEXT_SHOWN = 5;
+
+/** The config of a trigger. */
+const Config = v.object({
+  expression: v.nullish(v.string(), ""),
+  timezone: v.opt(v.string()),
+  catch_up: v.nullish(v.picklist(["none", "last", "all"]), "none"),
+  overlap: v.nullish(v.picklist(["skip", "queue", "allow"]), "skip"),
+  jitter_ms: v.nullish(v.int(0, JITTER_MS_MAX), 0),
+  timeout_ms: v.nullish(v.int(1, TIMEOUT_MS_MAX), TIMEOUT_MS),
+  condition_function_id: v.opt(v.text(1)),
+});
+
+/** What {@linkcode CronJobs} work with. */
+export interface JobsSetup extends JobSetup {
+  /** Zone of triggers that name none. */
+  readonly timezone: string;
+}
+
+/** Provider of the trigger type `cron`. */
+export class CronJobs implements AsyncDisposable {
+  readonly #setup: JobsSetup;
+  readonly #jobs = new Map<string, Job>();
+  /** By id of a trigger. */
+  readonly #byTrigger = new Map<string, Job>();
+  #cancel: (() => void) | undefined;
+  #dueMs = Infinity;
+  #lastWall: number;
+  /** This engine has the role to fire. */
+  #isKept = false;
+  #isStopped = false;
+
+  constructor(setup: JobsSetup) {
+    this.#setup = setup;
+    this.#lastWall = setup.clock.wall();
+  }
+
+  /** @throws {EngineError} `trigger_registration_failed` with what is wrong, and where. */
+  async add(trigger: TriggerInstance): Promise<void> {
+    const config = fitTrigger(Config, trigger);
+    const timezone = config.timezone ?? this.#setup.timezone;
+    const expression = this.#read(config.expression, timezone);
+    const settings: JobSettings = {
+      catchUp: config.catch_up,
+      overlap: config.overlap,
+      jitterMs: config.jitter_ms,
+      timeoutMs: config.timeout_ms,
+      condition: config.condition_function_id,
+    };
+    this.remove(trigger.id);
+    const job = await this.#open(trigger, expression, settings);
+    job.settings = settings;
+    job.triggers.set(trigger.id, trigger);
+    this.#byTrigger.set(trigger.id, job);
+    if (this.#isFiring) job.advance(this.#setup.clock.wall());
+    this.#wakeBy(job.next);
+  }
+
+  /**
+   * Fires jobs until the signal is aborted; without it, jobs are known and listed, and nothing
+   * fires. What came due before is fired or missed, as each job says.
+   */
+  async fireUntil(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    this.#isKept = true;
+    this.#wake();
+    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+    this.#isKept = false;
+    this.#cancel?.();
+    this.#dueMs = Infinity;
+  }
+
+  get #isFiring(): boolean {
+    return this.#isKept && !this.#isStopped;
+  }
+
+  /** Removes a trigger; a run that is under way ends by itself. */
+  remove(id: string): void {
+    const job = this.#byTrigger.get(id);
+    if (!job) return;
+    this.#byTrigger.delete(id);
+    job.triggers.delete(id);
+    if (job.triggers.size === 0) job.stop();
+    if (job.isIdle) this.#jobs.delete(job.key);
+  }
+
+  /** All jobs, the one that fires next first. */
+  list(): JsonObject[] {
+    const next = ({ next }: Job): number => next ?? Infinity;
+    const live = [...this.#jobs.values()].filter(({ triggers }) => triggers.size > 0);
+    return live.sort((a, b) => next(a) - next(b)).map((job) => this.#viewOf(job));
+  }
+
+  /**
+   * Runs a job now, by the id of its trigger or of its function.
+   *
+   * @throws {EngineError} `NOT_FOUND`; `INVALID_ARGUMENTS` if several jobs have the function.
+   */
+  async run(id: string): Promise<{ job: Job; run: Run }> {
+    const jobs = [...this.#jobs.values()].filter(({ triggers }) => triggers.size > 0);
+    const found = this.#byTrigger.get(id);
+    const named = found ? [found] : jobs.filter(({ identity }) => identity.function_id === id);
+    if (named.length === 0) {
+      throw new EngineError("NOT_FOUND", `No cron trigger has the id or the function ${id}`);
+    }
+    if (named.length > 1) {
+      const ids = named.slice(0, 5).flatMap(({ triggers }) => [...triggers.keys()].slice(0, 1));
+      const message = `${named.length} cron triggers call ${id}; name one: ${ids.join(", ")}`;
+      throw new EngineError("INVALID_ARGUMENTS", message);
+    }
+    const job = named[0]!;
+    return { job, run: await job.runNow() };
+  }
+
+  /** Fires nothing any more; runs that are under way go on. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel?.();
+    for (const job of this.#jobs.values()) job.stop();
+  }
+
+  /** Ends, after the writes that are under way. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.stop();
+    await Promise.all([...this.#jobs.values()].map((job) => job.close()));
+  }
+
+  #read(text: string, timezone: string): Expression {
+    try {
+      return readExpression(text, timezone, this.#setup.clock.wall());
+    } catch (thrown) {
+      const { message } = thrown as Error;
+      throw new EngineError("trigger_registration_failed", message, { cause: thrown });
+    }
+  }
+
+  /** The job of a trigger: one that is there, or a new one that goes on where it ended. */
+  async #open(
+    { function_id, namespace, metadata }: TriggerInstance,
+    expression: Expression,
+    settings: JobSettings,
+  ): Promise<Job> {
+    const { text, timezone } = expression;
+    const identity: JobIdentity = { function_id, namespace, metadata, expression: text, timezone };
+    const key = keyOf(identity);
+    const known = this.#jobs.get(key);
+    if (known) return known;
+    if (this.#jobs.size >= JOBS_MAX) {
+      const message = `There are ${JOBS_MAX} cron triggers already, the most that are allowed`;
+      throw new EngineError("trigger_registration_failed", message);
+    }
+    const { records, clock } = this.#setup;
+    const record = await records.open(key, identity, clock.wall(), BACK_MS_MAX);
+    const job = this.#jobs.get(key) ??
+      new Job(this.#setup, key, identity, expression, settings, record);
+    this.#jobs.set(key, job);
+    return job;
+  }
+
+  /** Looks at all jobs, in slices. */
+  #wake(): void {
+    const { clock } = this.#setup;
+    const end = clock.now() + SLICE_MS;
+    const now = clock.wall();
+    if (now < this.#lastWall - BACK_MS_MAX) this.#restartAt(now);
+    this.#lastWall = now;
+    let next = Infinity;
+    for (const job of this.#jobs.values()) {
+      job.advance(now);
+      next = Math.min(next, job.next ?? Infinity);
+      if (clock.now() >= end) {
+        next = now + PAUSE_MS;
+        break;
+      }
+    }
+    this.#dueMs = Infinity;
+    if (this.#jobs.size > 0) this.#wakeBy(next);
+    for (const [key, job] of this.#jobs) if (job.isIdle) this.#jobs.delete(key);
+  }
+
+  #restartAt(now: number): void {
+    const by_s = Math.round((this.#lastWall - now) / 1_000);
+    this.#setup.log.warn("the clock went back; times of cron triggers count again", { by_s });
+    for (const job of this.#jobs.values()) job.restartAt(now);
+  }
+
+  /** Looks at all jobs at a time, or earlier. */
+  #wakeBy(ms: number | undefined): void {
+    const { clock } = this.#setup;
+    const now = clock.wall();
+    const dueMs = Math.min(ms ?? Infinity, now + WAKE_MS_MAX);
+    if (!this.#isFiring || dueMs >= this.#dueMs) return;
+    this.#cancel?.();
+    this.#dueMs = dueMs;
+    this.#cancel = clock.after(Math.max(PAUSE_MS, dueMs - now), () => this.#wake());
+  }
+
+  #viewOf(job: Job): JsonObject {
+    const { identity, settings, expression, triggers } = job;
+    const { function_id, namespace, timezone } = identity;
+    const now = this.#setup.clock.wall();
+    const last = job.runs.map((run) => runView(run) as JsonObject);
+    return {
+      job_id: [...triggers.keys()][0]!,
+      function_id,
+      ...namespace !== undefined && { namespace },
+      expression: expression.text,
+      timezone,
+      catch_up: settings.catchUp,
+      overlap: settings.overlap,
+      jitter_ms: settings.jitterMs,
+      running: job.running,
+      skipped: job.skipped,
+      missed: job.missed,
+      next: expression.nextTimes(now, NEXT_SHOWN).map(timeText),
+      last,
+    };
+  }
+}
+
+/** A run for people and programs. */
+export function runView({ scheduled_ms, started_ms, ended_ms, ...rest }: Run): JsonObject {
+  return {
+    scheduled_time: timeText(scheduled_ms),
+    started_time: timeText(started_ms),
+    ...ended_ms !== undefined && { duration_ms: ended_ms - started_ms },
+    ...rest,
+  };
+}

@@ -1,0 +1,144 @@
+/**
+ * `engine-cron`: calls functions at times, once per time, also over a restart of the engine.
+ *
+ * This file has the functions and the trigger type; `jobs.ts` has all jobs and their timer,
+ * `job.ts` one of them, `slots.ts` which times fire, `records.ts` what is stored, `expression.ts`
+ * the times.
+ *
+ * @module
+ */
+import type { EngineHost } from "../kit/define.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import type { Worker } from "../../sdk/typescript/worker.ts";
+import type { BuiltinWorker } from "../kit/define.ts";
+import { fit, fitConfig } from "../kit/fit.ts";
+import * as v from "../kit/schema.ts";
+import { Expression, EXPRESSION_CHARS_MAX, readExpression } from "./expression.ts";
+import { timeText } from "./job.ts";
+import { CronJobs, NEXT_SHOWN, runView } from "./jobs.ts";
+import { CronRecords } from "./records.ts";
+
+/** Times that `engine::cron::next` calculates at most. */
+export const NEXT_MAX = 100;
+/** Jobs in one answer of `engine::cron::list`. */
+export const JOBS_LISTED_MAX = 500;
+
+const Zone = v.pipe(v.string(), v.check(isZone, "expected a zone such as Europe/Berlin"));
+const Config = v.strictObject({ timezone: v.optional(Zone, "UTC") });
+
+const ListRequest = v.object({
+  function_id: v.opt(v.string()),
+  limit: v.nullish(v.int(1, JOBS_LISTED_MAX), JOBS_LISTED_MAX),
+});
+const NextRequest = v.object({
+  expression: v.string(),
+  timezone: v.opt(v.string()),
+  count: v.nullish(v.int(1, NEXT_MAX), NEXT_SHOWN),
+});
+const RunRequest = v.object({ job_id: v.text(1) });
+
+/** Calls functions at times. */
+export const cron: BuiltinWorker<v.InferOutput<typeof Config>> = {
+  name: "engine-cron",
+  summary: "Functions at times, by cron expressions",
+  offers: { functions: ["engine::cron::*"], triggerTypes: ["cron"] },
+  parse: (raw) => fitConfig(Config, raw),
+  start(worker, { timezone }, { clock, log, store, draining, keeping }) {
+    const started = new AsyncDisposableStack();
+    const records = new CronRecords(store);
+    const random = (): number => Math.random();
+    const jobs = started.use(new CronJobs({ worker, records, clock, log, random, timezone }));
+    started.use(keeping.keep("engine-cron", (signal) => jobs.fireUntil(signal)));
+    const stop = (): void => jobs.stop();
+    draining.addEventListener("abort", stop, { once: true });
+    started.defer(() => draining.removeEventListener("abort", stop));
+    registerFunctions(worker, jobs, clock, timezone);
+    registerTriggerType(worker, jobs);
+    records.sweep(clock.wall()).catch((thrown) => {
+      const reason = thrown instanceof Error ? thrown.message : String(thrown);
+      log.warn("old records of cron triggers could not be removed", { reason });
+    });
+    return Promise.resolve(started);
+  },
+};
+
+function registerFunctions(
+  worker: Pick<Worker, "registerFunction">,
+  jobs: CronJobs,
+  clock: EngineHost["clock"],
+  zone: string,
+): void {
+  worker.registerFunction("engine::cron::list", (payload: Json) => {
+    const { function_id, limit } = fit("engine::cron::list", ListRequest, payload ?? {});
+    const all = jobs.list().filter((job) => !function_id || job.function_id === function_id);
+    return { jobs: all.slice(0, limit), count: all.length };
+  }, {
+    description: "Lists cron triggers with their next times and last runs",
+    request_format: v.jsonSchema(ListRequest),
+  });
+  worker.registerFunction("engine::cron::next", (payload: Json): JsonObject => {
+    const request = fit("engine::cron::next", NextRequest, payload);
+    const { expression, timezone = zone, count } = request;
+    const now = clock.wall();
+    const times = readExpression(expression, timezone, now).nextTimes(now, count);
+    return { expression, timezone, next: times.map(timeText) };
+  }, {
+    description: "Calculates the next times of a cron expression",
+    request_format: v.jsonSchema(NextRequest),
+  });
+  worker.registerFunction("engine::cron::run", async (payload: Json): Promise<JsonObject> => {
+    const { job_id } = fit("engine::cron::run", RunRequest, payload);
+    const { job, run } = await jobs.run(job_id);
+    const { function_id } = job.identity;
+    return { job_id, function_id, ...runView(run) };
+  }, {
+    description: "Runs a cron trigger now, besides its times; job_id may be a function's id",
+    request_format: v.jsonSchema(RunRequest),
+  });
+}
+
+function registerTriggerType(worker: Pick<Worker, "registerTriggerType">, jobs: CronJobs): void {
+  worker.registerTriggerType({
+    id: "cron",
+    description: "Runs a function at the times of a cron expression",
+    trigger_request_format: {
+      type: "object",
+      required: ["expression"],
+      properties: {
+        expression: {
+          type: "string",
+          maxLength: EXPRESSION_CHARS_MAX,
+          description: "Second, minute, hour, day, month, day of week: 0 0 9 * * MON-FRI",
+        },
+        timezone: { type: "string", description: "Such as Europe/Berlin; default UTC" },
+        catch_up: { enum: ["none", "last", "all"], description: "What missed times do" },
+        overlap: { enum: ["skip", "queue", "allow"], description: "While it still runs" },
+        jitter_ms: { type: "integer", description: "Fires up to so much later" },
+        timeout_ms: { type: "integer", description: "Of each call; default 600000" },
+        condition_function_id: { type: "string" },
+      },
+    },
+    call_request_format: {
+      type: "object",
+      properties: {
+        trigger: { const: "cron" },
+        job_id: { type: "string" },
+        scheduled_time: { type: "string" },
+        actual_time: { type: "string" },
+        manual: { const: true },
+      },
+    },
+  }, {
+    registerTrigger: (trigger) => jobs.add(trigger),
+    unregisterTrigger: ({ id }) => jobs.remove(id),
+  });
+}
+
+function isZone(timezone: string): boolean {
+  try {
+    new Expression("* * * * * *", timezone);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * Payloads of `engine::queue::*`: the checks, and the JSON Schemas that are published.
+ *
+ * @module
+ */
+import { PRIORITY_MAX } from "../../engine/ports/queue.ts";
+import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import * as v from "../kit/schema.ts";
+import { QUEUE_TIME_MS_MAX } from "./settings.ts";
+
+/** Longest id of a job, in characters. */
+export const JOB_ID_CHARS_MAX = 200;
+/** Jobs that one call names. */
+const IDS_MAX = 1_000;
+/** Jobs in one answer. */
+const LIMIT_MAX = 1_000;
+/** Jobs that an answer may leave out at its beginning. */
+const OFFSET_MAX = 100_000;
+/** Latest time, in milliseconds since 1970: the year 9999. */
+const AT_MS_MAX = 253_402_300_799_999;
+
+const id = v.pipe(
+  v.text(1, JOB_ID_CHARS_MAX),
+  v.check((text) => text.isWellFormed(), "expected well-formed Unicode"),
+);
+const ms = v.int(0, QUEUE_TIME_MS_MAX);
+
+/** How a job is kept and begun; for `engine::queue::enqueue` and the enqueue action. */
+export const JOB_OPTIONS = {
+  id: v.opt(id),
+  delay_ms: v.opt(ms),
+  run_at_ms: v.opt(v.int(0, AT_MS_MAX)),
+  priority: v.opt(v.int(0, PRIORITY_MAX)),
+  expires_ms: v.opt(v.int(1, QUEUE_TIME_MS_MAX)),
+  timeout_ms: v.opt(v.int(1, 604_800_000)),
+  keep_result_ms: v.opt(v.int(1, 604_800_000)),
+};
+
+/** For `engine::queue::enqueue`. */
+export const EnqueueRequest = v.pipe(
+  v.object({
+    queue: v.string(),
+    function_id: v.text(1, 1_024),
+    namespace: v.opt(v.text(1, 200)),
+    data: v.optional(v.unknown()),
+    messageReceiptId: v.opt(id),
+    traceparent: v.opt(v.text(0, 512)),
+    baggage: v.opt(v.text(0, 8_192)),
+    ...JOB_OPTIONS,
+  }),
+  v.forward(
+    v.check(
+      ({ delay_ms, run_at_ms }) => delay_ms === undefined || run_at_ms === undefined,
+      "expected delay_ms or run_at_ms, received both",
+    ),
+    ["delay_ms"],
+  ),
+);
+
+/** A job to enqueue. */
+export type EnqueueInput = v.InferOutput<typeof EnqueueRequest>;
+
+const name = v.string();
+
+/** For functions of one queue. */
+export const QueueRequest = v.object({ queue: name });
+
+/** For functions of one dead job. */
+export const MessageRequest = v.object({
+  queue: v.opt(name),
+  topic: v.opt(name),
+  message_id: id,
+  /** Takes the place of the payload that failed. */
+  data: v.optional(v.unknown()),
+});
+
+/** For functions of several dead jobs. */
+export const MessagesRequest = v.object({
+  queue: v.opt(name),
+  topic: v.opt(name),
+  message_ids: v.opt(v.list(id, IDS_MAX)),
+});
+
+/** For `engine::queue::peek`. */
+export const PeekRequest = v.object({
+  queue: name,
+  limit: v.optional(v.int(1, LIMIT_MAX), 20),
+});
+
+/** For `engine::queue::dlq_messages`. */
+export const DeadRequest = v.object({
+  topic: v.opt(name),
+  queue: v.opt(name),
+  offset: v.optional(v.int(0, OFFSET_MAX), 0),
+  limit: v.optional(v.int(1, LIMIT_MAX), 50),
+});
+
+/** For `engine::durable::publish`. */
+export const PublishRequest = v.object({ topic: v.text(1, 400), data: v.optional(v.unknown()) });
+
+/** For `engine::queue::topic_stats`. */
+export const TopicRequest = v.object({ topic: v.text(1, 400) });
+
+/** For `engine::queue::result`. */
+export const ResultRequest = v.object({ id });
+
+/** Description and schema of one function. */
+export interface QueueFormat {
+  readonly description: string;
+  readonly request_format: JsonObject;
+}
+
+const object = (description: string, schema: v.Schema): QueueFormat => {
+  return { description, request_format: v.jsonSchema(schema) };
+};
+
+/** Formats by the name after `engine::queue::`. */
+export const FORMATS = {
+  enqueue: object("Keeps a job: a call of a function, to be made later", EnqueueRequest),
+  list: object("All queues with what they hold", v.object({})),
+  stats: object("What one queue holds and how it is set", QueueRequest),
+  peek: object("Jobs of a queue that wait, the next ones first", PeekRequest),
+  pause: object("A queue gives out no jobs until it is resumed", QueueRequest),
+  resume: object("A paused queue goes on", QueueRequest),
+  purge: object("Deletes all jobs of a queue that wait", QueueRequest),
+  redrive: object("Gives dead jobs out again", MessagesRequest),
+  redrive_message: object("Gives one dead job out again", MessageRequest),
+  discard: object("Deletes dead jobs", MessagesRequest),
+  discard_message: object("Deletes one dead job", MessageRequest),
+  list_topics: object("Topics with durable subscribers", v.object({})),
+  topic_stats: object("What the queues of a topic's subscribers hold", TopicRequest),
+  dlq_topics: object("Numbers of dead jobs by queue", v.object({})),
+  dlq_messages: object("Dead jobs of a queue, the oldest first", DeadRequest),
+  result: object("What became of a job whose result is kept", ResultRequest),
+} as const;
