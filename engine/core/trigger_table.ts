@@ -19,6 +19,7 @@
  */
 import { encodeMessage } from "../../sdk/typescript/wire/codec.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { LargeMap, LargeSet } from "../../sdk/typescript/wire/large_map.ts";
 import {
   DEFAULT_NAMESPACE,
   type ErrorBody,
@@ -76,10 +77,10 @@ export interface Delivery {
 export class TriggerTable {
   readonly types: TriggerTypes;
   readonly #parked: (trigger: Trigger) => void;
-  readonly #byId = new Map<string, Trigger>();
+  readonly #byId = new LargeMap<string, Trigger>();
   readonly #byOwner = new Map<Peer, Set<Trigger>>();
   /** By the id that the provider knows. */
-  readonly #deliveries = new Map<string, Delivery>();
+  readonly #deliveries = new LargeMap<string, Delivery>();
 
   readonly #registrations: Registrations;
 
@@ -444,9 +445,9 @@ export interface TriggerType {
   /** The last one serves the type; empty without a provider. */
   readonly providers: Provider[];
   /** All triggers of the type. */
-  readonly triggers: Set<Trigger>;
+  readonly triggers: LargeSet<Trigger>;
   /** Deliveries that a built-in provider holds, by dedupe key: PROTOCOL 4.1 rule 9. */
-  readonly shared: Map<string, EqualDeliveries<Delivery>>;
+  readonly shared: LargeMap<string, EqualDeliveries<Delivery>>;
   /** Triggers whose worker has disconnected and will come back, by dedupe key. */
   readonly orphans: Map<string, Set<Trigger>>;
 }
@@ -479,8 +480,8 @@ export class TriggerTypes {
       namespace,
       id,
       providers: [],
-      triggers: new Set(),
-      shared: new Map(),
+      triggers: new LargeSet(),
+      shared: new LargeMap(),
       orphans: new Map(),
     };
     this.#types.set(keyOf(namespace, id), type);

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:eceb53566832cb61e77552046c05ee1ad5777ec25fea35fd668dcf9fa6f74980
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:816a0913b848c90206b75123039d946d073d812b7b40d6117a20ba12f8d096ba
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -7897,10 +7897,106 @@ function rejectRegistration(message, setup) {
   else setup.report(error);
 }
 
+// sdk/typescript/wire/large_map.ts
+var PART_MAX = 8192;
+var LargeMap = class {
+  #parts = [
+    /* @__PURE__ */ new Map()
+  ];
+  #size = 0;
+  /** Number of entries. */
+  get size() {
+    return this.#size;
+  }
+  /** Number of maps behind it. */
+  get parts() {
+    return this.#parts.length;
+  }
+  /** The value of a key; `undefined`: it has none. */
+  get(key) {
+    const parts = this.#parts;
+    for (let i = parts.length; i-- > 0; ) {
+      const value = parts[i].get(key);
+      if (value !== void 0) return value;
+    }
+    return void 0;
+  }
+  /** Whether the key has an entry. */
+  has(key) {
+    return this.#partOf(key) !== void 0;
+  }
+  /** Adds an entry, or changes that of the key, which keeps its place. */
+  set(key, value) {
+    const parts = this.#parts;
+    const part = this.#partOf(key);
+    if (part) part.set(key, value);
+    else {
+      if (parts.at(-1).size >= PART_MAX) this.#extend();
+      parts.at(-1).set(key, value);
+      this.#size++;
+    }
+    return this;
+  }
+  /** Ends an entry; `false` when the key has none. */
+  delete(key) {
+    const part = this.#partOf(key);
+    if (!part) return false;
+    part.delete(key);
+    this.#size--;
+    const parts = this.#parts;
+    if (part.size === 0 && part !== parts.at(-1)) parts.splice(parts.indexOf(part), 1);
+    return true;
+  }
+  /** Ends all entries. */
+  clear() {
+    this.#parts = [
+      /* @__PURE__ */ new Map()
+    ];
+    this.#size = 0;
+  }
+  *keys() {
+    for (const part of [
+      ...this.#parts
+    ]) yield* part.keys();
+    return void 0;
+  }
+  *values() {
+    for (const part of [
+      ...this.#parts
+    ]) yield* part.values();
+    return void 0;
+  }
+  *[Symbol.iterator]() {
+    for (const part of [
+      ...this.#parts
+    ]) yield* part;
+    return void 0;
+  }
+  #partOf(key) {
+    const parts = this.#parts;
+    for (let i = parts.length; i-- > 0; ) if (parts[i].has(key)) return parts[i];
+    return void 0;
+  }
+  /**
+   * Adds a part. Two neighbours that together are at most half full become one, one pair each time:
+   * so parts in which little is left cannot become more and more.
+   */
+  #extend() {
+    const parts = this.#parts;
+    const fits = (part, i) => i + 1 < parts.length && part.size + parts[i + 1].size <= PART_MAX / 2;
+    const at = parts.findIndex(fits);
+    if (at >= 0) {
+      for (const [key, value] of parts[at + 1]) parts[at].set(key, value);
+      parts.splice(at + 1, 1);
+    }
+    parts.push(/* @__PURE__ */ new Map());
+  }
+};
+
 // sdk/typescript/provided_triggers.ts
 var ProvidedTriggers = class {
   #setup;
-  #watched = /* @__PURE__ */ new Map();
+  #watched = new LargeMap();
   /** The last unfinished `unregisterTrigger` of each trigger. They never reject. */
   #ending = /* @__PURE__ */ new Map();
   constructor(setup) {

@@ -11,6 +11,7 @@ import type { Connection } from "./connection.ts";
 import type { TriggerHandlers, TriggerInstance } from "./options.ts";
 import { encodeMessage } from "./wire/codec.ts";
 import { EngineError, errorBody, thrownText } from "./wire/errors.ts";
+import { LargeMap } from "./wire/large_map.ts";
 import {
   DEFAULT_NAMESPACE,
   type ErrorBody,
@@ -39,7 +40,7 @@ export interface ProvidedTriggersSetup {
 /** The triggers that one worker watches as a provider. */
 export class ProvidedTriggers {
   readonly #setup: ProvidedTriggersSetup;
-  readonly #watched = new Map<string, WatchedTrigger>();
+  readonly #watched = new LargeMap<string, WatchedTrigger>();
   /** The last unfinished `unregisterTrigger` of each trigger. They never reject. */
   readonly #ending = new Map<string, Promise<void>>();
 

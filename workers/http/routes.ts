@@ -8,6 +8,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import { LargeMap } from "../../sdk/typescript/wire/large_map.ts";
 
 /** Longest path of a route, in characters. */
 export const ROUTE_CHARS_MAX = 1_024;
@@ -41,7 +42,7 @@ interface Stack<T> {
 type Leaf<T> = Map<string, Stack<T>>;
 
 interface Node<T> {
-  readonly literals: Map<string, Node<T>>;
+  readonly literals: LargeMap<string, Node<T>>;
   param: Node<T> | undefined;
   /** Ends with `*` here. */
   rest: Leaf<T> | undefined;
@@ -71,8 +72,8 @@ interface Pattern {
 export class RouteTable<T> {
   readonly #root: Node<T> = makeNode();
   /** Paths without open segments, for the quick way. */
-  readonly #exact = new Map<string, Leaf<T>>();
-  readonly #places = new Map<string, Place<T>>();
+  readonly #exact = new LargeMap<string, Leaf<T>>();
+  readonly #places = new LargeMap<string, Place<T>>();
   /** How many routes each method has. */
   readonly #methods = new Map<string, number>();
 
@@ -266,7 +267,7 @@ function newest<T>(stack: Stack<T>): Route<T> {
 }
 
 function makeNode<T>(): Node<T> {
-  return { literals: new Map(), param: undefined, rest: undefined, end: undefined };
+  return { literals: new LargeMap(), param: undefined, rest: undefined, end: undefined };
 }
 
 function childOf<T>(node: Node<T>, text: string): Node<T> {
