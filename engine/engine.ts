@@ -46,6 +46,7 @@ import type { DirectoryWorkers } from "./supervisor/mod.ts";
 import { CallRecorder } from "./telemetry/call_recorder.ts";
 import { HttpFunctions } from "./served/http_functions.ts";
 import { localDial } from "./transport/local_connection.ts";
+import { SocketPaths } from "./transport/gate.ts";
 import { Pages } from "./transport/pages.ts";
 import { TickBudget } from "./transport/tick_budget.ts";
 import { RawWebSockets } from "./transport/web_sockets.ts";
@@ -135,6 +136,7 @@ class AssembledEngine implements Engine {
   readonly #channels: ChannelTable;
   readonly #httpFunctions: HttpFunctions;
   readonly #pages: Pages;
+  readonly #socketPaths = new SocketPaths();
   readonly #tokens: Tokens;
   readonly #config: Config;
   readonly #finished = Promise.withResolvers<void>();
@@ -389,6 +391,7 @@ class AssembledEngine implements Engine {
         onPrint: (listener) => this.#printed.listen(listener),
         onEngineLog: (listener) => this.#logged.listen(listener),
         servePage: (path, answer, options) => this.#pages.serve(path, answer, options),
+        serveSockets: (path, accept, options) => this.#socketPaths.serve(path, accept, options),
         configuration: () => this.#configuration(),
       },
     });
@@ -453,6 +456,7 @@ class AssembledEngine implements Engine {
       channels: this.#channels,
       telemetry: (frame: TelemetryFrame) => this.#telemetry.publish(frame),
       pages: this.#pages,
+      socketPaths: this.#socketPaths,
       tokens: this.#tokens,
       memory: this.#memory,
       ticks: this.#ticks,

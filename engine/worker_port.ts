@@ -26,7 +26,7 @@ import type { Tokens } from "./auth/tokens.ts";
 import { Access, type TokenRules } from "./core/access/access.ts";
 import { Pattern } from "./core/access/patterns.ts";
 import type { Router } from "./core/router.ts";
-import { makeGate, TelemetryConnection } from "./transport/gate.ts";
+import { makeGate, type SocketPaths, TelemetryConnection } from "./transport/gate.ts";
 import { type Certificate, readCertificate, validityOf } from "./transport/certificate.ts";
 import type { Pages } from "./transport/pages.ts";
 import { connectionsOf, listenRawWith } from "./transport/raw_listener.ts";
@@ -54,6 +54,8 @@ export interface WorkerPortOptions {
   /** Takes frames of telemetry. */
   readonly telemetry: TelemetryListener;
   readonly pages: Pages;
+  /** Paths that built-in workers serve. Default: none. */
+  readonly socketPaths?: SocketPaths;
   /** Created tokens. Default: there are none. */
   readonly tokens?: Tokens | undefined;
   /** For what peers send and do not read. */
@@ -74,10 +76,13 @@ export interface WorkerPortOptions {
  * @throws {EngineError} `address_in_use`, `address_not_available`, `config_invalid`.
  */
 export function openWorkerPort(options: WorkerPortOptions): Listener {
-  const { settings, pages } = options;
+  const { settings, pages, socketPaths } = options;
   const listen = listenerOf(options, certificateOf(options));
   const address = { hostname: settings.host, port: settings.port };
-  return open(options, listen, address, { answerPage: pages.answer });
+  return open(options, listen, address, {
+    answerPage: pages.answer,
+    ...socketPaths && { socketPaths },
+  });
 }
 
 /**
@@ -125,6 +130,7 @@ function listenerOf(
 /** What differs between the ports of an engine. */
 interface PortRules {
   readonly answerPage?: AnswerPage;
+  readonly socketPaths?: SocketPaths;
   /** How messages name its settings. Default: `engine`. */
   readonly name?: string;
   /** Default: connections may do what their token allows. */
@@ -137,7 +143,7 @@ function open(
   options: WorkerPortOptions,
   listen: Listen,
   address: Pick<Listener, "hostname" | "port">,
-  { answerPage, name, access, tokensRequired }: PortRules = {},
+  { answerPage, socketPaths, name, access, tokensRequired }: PortRules = {},
 ): Listener {
   const { settings, clock, log, router, telemetry, channels } = options;
   const { sockets = CONNECTIONS_MAX } = options;
@@ -174,6 +180,7 @@ function open(
     accept,
     acceptTelemetry,
     claimChannel: (upgrade) => channels.claim(upgrade),
+    ...socketPaths && { sockets: socketPaths },
   });
   return listen({
     ...address,

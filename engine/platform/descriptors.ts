@@ -25,7 +25,7 @@ const RESERVE_SHARE = 1 / 8;
 /** Sockets of a port at least, however low the limit is. */
 const SOCKETS_MIN = 8;
 /** How the ports share what the reserve leaves. */
-const SHARES = { workers: 5 / 8, http: 5 / 16, console: 1 / 16 } as const;
+const SHARES = { workers: 5 / 8, http: 3 / 16, streams: 1 / 8, console: 1 / 16 } as const;
 
 /** The soft limit of open descriptors of this process. */
 export function descriptorLimit(readLimits: () => string = readOwnLimits): number {
@@ -54,6 +54,7 @@ export function socketBounds(limit: number = descriptorLimit()): SocketBounds {
   return {
     workers: bound(SHARES.workers),
     http: bound(SHARES.http),
+    streams: bound(SHARES.streams),
     console: bound(SHARES.console),
   };
 }

@@ -29,17 +29,25 @@ Deno.test("descriptorLimit() has a value on a platform that does not tell", () =
 
 Deno.test("the ports together leave the reserve free", () => {
   for (const limit of [256, 1_024, 4_096, 20_000, 65_536]) {
-    const { workers, http, console } = socketBounds(limit);
+    const { workers, http, streams, console } = socketBounds(limit);
 
-    assert.ok(workers + http + console <= limit - descriptorReserve(limit), String(limit));
+    assert.ok(
+      workers + http + streams + console <= limit - descriptorReserve(limit),
+      String(limit),
+    );
     assert.ok(descriptorReserve(limit) >= 96);
   }
-  assert.deepEqual(socketBounds(256), { workers: 100, http: 50, console: 10 });
+  assert.deepEqual(socketBounds(256), { workers: 100, http: 30, streams: 20, console: 10 });
 });
 
 Deno.test("a port has some sockets however low the limit, and at most 20,000", () => {
-  assert.deepEqual(socketBounds(32), { workers: 8, http: 8, console: 8 });
-  assert.deepEqual(socketBounds(1_048_576), { workers: 20_000, http: 20_000, console: 20_000 });
+  assert.deepEqual(socketBounds(32), { workers: 8, http: 8, streams: 8, console: 8 });
+  assert.deepEqual(socketBounds(1_048_576), {
+    workers: 20_000,
+    http: 20_000,
+    streams: 20_000,
+    console: 20_000,
+  });
 });
 
 Deno.test("requireDescriptors() refuses a limit below the least, and says how to raise it", () => {

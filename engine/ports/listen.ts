@@ -25,6 +25,7 @@ export interface ListenSettings {
 export interface SocketBounds {
   readonly workers: number;
   readonly http: number;
+  readonly streams: number;
   readonly console: number;
 }
 

@@ -35,6 +35,8 @@ export interface GateOptions extends TokenOptions {
   acceptTelemetry(upgrade: Upgrade, token: TokenRecord | undefined): Accept;
   /** Accepts an end of a channel, whose key is its credential. Default: there are no channels. */
   claimChannel?(upgrade: Upgrade): Refusal | Accept;
+  /** Paths that built-in workers serve. Default: none. */
+  readonly sockets?: SocketPaths;
   /** Most connections that may be open at once. */
   readonly maxConnections: number;
   /** Whether the peer is an operator on this machine, for whom places are kept. Default: none. */
@@ -51,6 +53,41 @@ const OPERATOR_SHARE = 8;
 const QUIET_SHARE = 3 / 4;
 /** It may have so many of them in any case. */
 const QUIET_MIN = 64;
+
+/** Connections of such paths may have this share of the places, so that workers find some. */
+const SERVED_SHARE = 1 / 2;
+
+/** A path of the worker port whose upgrades a built-in worker serves. */
+interface SocketPath {
+  readonly accept: (upgrade: Upgrade) => Refusal | Accept;
+  /** No token is needed. */
+  readonly open: boolean;
+}
+
+/** The paths of the worker port that built-in workers serve. */
+export class SocketPaths {
+  readonly #paths = new Map<string, SocketPath>();
+
+  /**
+   * Serves a path from now on; call the result to stop.
+   *
+   * @throws {Error} When the path is taken.
+   */
+  serve(
+    path: string,
+    accept: SocketPath["accept"],
+    { open = false }: { readonly open?: boolean } = {},
+  ): () => void {
+    if (this.#paths.has(path)) throw new Error(`The path ${path} is served already`);
+    this.#paths.set(path, { accept, open });
+    return () => void this.#paths.delete(path);
+  }
+
+  /** What serves a path now. */
+  find(path: string): SocketPath | undefined {
+    return this.#paths.get(path);
+  }
+}
 
 /** Makes the gate of a worker port. */
 export function makeGate(options: GateOptions): Gate {
@@ -78,6 +115,7 @@ export function makeGate(options: GateOptions): Gate {
       return counted;
     };
   };
+  const claimServed = makeClaimServed(checkToken, counts, forAll);
 
   return (upgrade) => {
     const origin = upgrade.headers.get("origin");
@@ -85,6 +123,9 @@ export function makeGate(options: GateOptions): Gate {
       return refuse(403, `Origin ${printable(origin)} is not among ${name}.allowed_origins`);
     }
     if (upgrade.path.startsWith(CHANNEL_PATH)) return claimChannel(upgrade);
+    const served = options.sockets?.find(upgrade.path);
+    if (served) return claimServed(served, upgrade);
+    if (upgrade.path === "/stream") return refuse(404, NO_STREAMS);
     if (upgrade.path !== "/" && upgrade.path !== "/otel") {
       return refuse(404, "There is nothing at this path; workers connect to /");
     }
@@ -108,6 +149,33 @@ export function makeGate(options: GateOptions): Gate {
     return countOpen(accept, address);
   };
 }
+
+/** Decides about upgrades of the paths that built-in workers serve. */
+function makeClaimServed(
+  checkToken: ReturnType<typeof makeTokenCheck>,
+  counts: ConnectionCounts,
+  forAll: number,
+): (served: SocketPath, upgrade: Upgrade) => Refusal | Accept {
+  const max = Math.floor(forAll * SERVED_SHARE);
+  let opened = 0;
+  return (served, upgrade) => {
+    const admitted = served.open ? undefined : checkToken(upgrade);
+    if (admitted && "status" in admitted) return admitted;
+    if (admitted?.token && admitted.token.allow !== null) return refuse(403, LIMITED_TOKEN);
+    if (counts.open >= forAll || opened >= max) return refuse(503, fullText(max));
+    const accept = served.accept(upgrade);
+    if (typeof accept !== "function") return accept;
+    return (connection) => {
+      opened++;
+      counts.open++;
+      return new CountedConnection(accept(connection), counts, undefined, () => opened--);
+    };
+  };
+}
+
+const NO_STREAMS = "Nothing serves /stream; add the worker with: engine worker add engine-stream";
+const LIMITED_TOKEN =
+  "A token that allows some functions only follows no streams; create one without --allow";
 
 function fullText(max: number): string {
   return `The engine serves ${max} connections and accepts no more`;
@@ -144,8 +212,16 @@ class CountedConnection implements ConnectionEvents {
   readonly #address: string | undefined;
   #isQuiet: boolean;
 
+  readonly #ended: (() => void) | undefined;
+
   /** Without an address it does not count among the connections that have sent nothing. */
-  constructor(events: ConnectionEvents, counts: ConnectionCounts, address: string | undefined) {
+  constructor(
+    events: ConnectionEvents,
+    counts: ConnectionCounts,
+    address: string | undefined,
+    ended?: () => void,
+  ) {
+    this.#ended = ended;
     this.#events = events;
     this.#counts = counts;
     this.#address = address;
@@ -184,6 +260,7 @@ class CountedConnection implements ConnectionEvents {
   closed(code: number, reason: string): void {
     if (this.#isQuiet) this.#notQuiet();
     this.#counts.open--;
+    this.#ended?.();
     this.#events.closed(code, reason);
   }
 

@@ -11,7 +11,13 @@ import type {
   Refusal,
   Upgrade,
 } from "../ports/connection.ts";
-import { type GateOptions, makeGate, OPERATOR_CONNECTIONS, TelemetryConnection } from "./gate.ts";
+import {
+  type GateOptions,
+  makeGate,
+  OPERATOR_CONNECTIONS,
+  SocketPaths,
+  TelemetryConnection,
+} from "./gate.ts";
 
 Deno.test("a worker comes in at / without a token where none is set", () => {
   const { gate, opened } = setup();
@@ -63,6 +69,26 @@ Deno.test("an end of a channel needs no token, and counts as a connection until 
   ends[0]!.closed(1000, "");
   open(gate(request(target)));
   assert.equal(new Set(claimed).size, 1);
+});
+
+Deno.test("a path that a built-in worker serves has half of the places, and asks for the token", () => {
+  const sockets = new SocketPaths();
+  const { gate } = setup({ authToken: "secret", maxConnections: 16, sockets });
+  assert.match(refusal(gate(request("/stream"))).message, /engine worker add engine-stream/);
+  const stop = sockets.serve("/stream", () => () => SILENT);
+  assert.throws(() => sockets.serve("/stream", () => () => SILENT), /served already/);
+
+  assert.equal(refusal(gate(request("/stream"))).status, 401);
+  assert.equal(refusal(gate(request("/stream", { origin: "https://evil.example" }))).status, 403);
+  const ends = Array.from({ length: 7 }, () => open(gate(request("/stream?token=secret"))));
+  assert.equal(refusal(gate(request("/stream?token=secret"))).status, 503);
+  ends[0]!.closed(1000, "");
+  open(gate(request("/stream?token=secret")));
+
+  stop();
+  sockets.serve("/stream", () => () => SILENT, { open: true });
+  ends[1]!.closed(1000, "");
+  open(gate(request("/stream")));
 });
 
 Deno.test("ends of channels that send nothing do not count as connections without a message", () => {

@@ -1,6 +1,6 @@
 /**
- * PROTOCOL 4.9 and 5.2 from the other end of the wire: items of streams, their events, and
- * functions of workers that replace the store.
+ * PROTOCOL 4.9, 4.10, 5.2 and 5.3 from the other end of the wire: items of streams, their events,
+ * functions of workers that replace the store, and subscribers.
  *
  * @module
  */
@@ -52,5 +52,84 @@ proveOnWire("streams", {
       const { error } = await client.call(`stream::${op}`, payload);
       assert.equal((error as JsonObject).code, "JSON_ERROR", op);
     }
+  },
+
+  "a subscriber gets `sync`, then events, with members in the order of the protocol": async (
+    { open, ask },
+  ) => {
+    const client = await open();
+    const group = { stream_name: "joined", group_id: "g" };
+    await client.value("stream::set", { ...group, item_id: "a", data: 1 });
+    const one = await ask({ path: "/stream" });
+    assert.equal(one.status, 101, one.head);
+
+    await one.text(JSON.stringify({
+      type: "join",
+      data: { subscriptionId: "s1", streamName: "joined", groupId: "g" },
+    }));
+    const sync = await one.nextText();
+    await client.value("stream::set", { ...group, item_id: "b", data: 2 });
+    const event = await one.nextText();
+
+    const head = (id: string): string =>
+      `{"type":"stream","timestamp":0,"streamName":"joined","groupId":"g","id":${id},"event":`;
+    const timeless = (text: string | undefined): string =>
+      text!.replace(/"timestamp":\d{13}/, '"timestamp":0');
+    assert.equal(timeless(sync), `${head("null")}{"type":"sync","data":[1],"ids":["a"]}}`);
+    assert.equal(timeless(event), `${head('"b"')}{"type":"create","data":2}}`);
+  },
+
+  "a handler of `stream:join` refuses, and one of `stream:leave` hears of the end": async (
+    { open, ask },
+  ) => {
+    const worker = await open();
+    await worker.offer("guard::join", "guard::leave");
+    for (const name of ["join", "leave"]) {
+      await worker.send({
+        type: "registertrigger",
+        id: name,
+        trigger_type: `stream:${name}`,
+        function_id: `guard::${name}`,
+        config: {},
+      });
+    }
+    await worker.receivesNothing();
+    const one = await ask({ path: "/stream" });
+    const join = async (groupId: string, result: JsonObject | null): Promise<JsonObject> => {
+      const data = { subscriptionId: "s1", streamName: "guarded", groupId };
+      await one.text(JSON.stringify({ type: "join", data }));
+      const { invocation_id, function_id, data: payload } = await worker.receive();
+      assert.deepEqual(payload, {
+        subscription_id: "s1",
+        stream_name: "guarded",
+        group_id: groupId,
+        id: null,
+        context: null,
+      });
+      const answer = { type: "invocationresult", invocation_id: invocation_id!, result };
+      await worker.send({ ...answer, function_id: function_id! });
+      return JSON.parse(await one.nextText() ?? "null").event;
+    };
+
+    assert.deepEqual(await join("secret", { unauthorized: true }), { type: "unauthorized" });
+    assert.equal((await join("open", null)).type, "sync");
+    one.destroy();
+
+    const left = await worker.receive();
+    assert.deepEqual([left.function_id, (left.data as JsonObject).group_id], [
+      "guard::leave",
+      "open",
+    ]);
+  },
+
+  "what a subscriber may not say is answered, and the connection goes on": async ({ ask }) => {
+    const one = await ask({ path: "/stream" });
+
+    await one.text('{"type":"join","data":{"subscriptionId":"s1"}}');
+    const { type, subscriptionId, error } = JSON.parse(await one.nextText() ?? "null");
+
+    assert.deepEqual([type, subscriptionId, error.code], ["error", "s1", "bad_message"]);
+    await one.text("{");
+    assert.match(await one.nextText() ?? "", /"subscriptionId":null.*not JSON/);
   },
 });

@@ -10,7 +10,7 @@ import { consolePage } from "../../workers/console/server.ts";
 import { browserTest, ConsoleWorld } from "./console_browser.ts";
 import { HeadlessBrowser } from "./headless_browser.ts";
 import { ScriptedConsole } from "./scripted_console.ts";
-import { workerStatus } from "../fakes/worker_status.ts";
+import { workerStatus } from "../fakes/samples.ts";
 
 const EVIL = `<img src=x onerror="globalThis.hacked=1"><script>globalThis.hacked=1</script>`;
 

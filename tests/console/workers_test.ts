@@ -11,7 +11,7 @@ import { consolePage } from "../../workers/console/server.ts";
 import { browserTest, ConsoleWorld } from "./console_browser.ts";
 import { HeadlessBrowser } from "./headless_browser.ts";
 import { ScriptedConsole } from "./scripted_console.ts";
-import { replicaStatus, workerStatus } from "../fakes/worker_status.ts";
+import { replicaStatus, workerStatus } from "../fakes/samples.ts";
 
 const GREETER = `
 import { registerWorker } from "engine-sdk";

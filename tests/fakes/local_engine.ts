@@ -10,7 +10,13 @@ import { LocalKeeping } from "../../engine/platform/keeping.ts";
 import { socketBounds } from "../../engine/platform/descriptors.ts";
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { ConfigValue } from "../../engine/ports/config.ts";
-import type { PageAnswer, PageRequest } from "../../engine/ports/connection.ts";
+import type {
+  Accept,
+  PageAnswer,
+  PageRequest,
+  Refusal,
+  Upgrade,
+} from "../../engine/ports/connection.ts";
 import type { EngineEvent, EventListener } from "../../engine/ports/events.ts";
 import type { EngineLogLine } from "../../engine/ports/log.ts";
 import { type MemoryBudget, UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
@@ -42,6 +48,12 @@ export interface LocalEngineOptions {
   readonly configuration?: readonly ConfigValue[];
 }
 
+/** A path of the worker port that a built-in worker serves. */
+export interface LocalSockets {
+  readonly open: boolean;
+  accept(upgrade: Upgrade): Refusal | Accept;
+}
+
 /** What answers a page, as a built-in gave it. */
 export interface LocalPage {
   readonly open: boolean;
@@ -60,6 +72,8 @@ export class LocalEngine implements AsyncDisposable {
   readonly endpoints: Endpoint[] = [];
   /** Pages they offer on the worker port, by path. */
   readonly pages: Map<string, LocalPage> = new Map();
+  /** Paths of the worker port that built-in workers serve. */
+  readonly sockets: Map<string, LocalSockets> = new Map();
   /** Traces and meters of the router; records nothing before it is configured. */
   readonly recorder: CallRecorder;
   /** The channels; nothing connects to them unless the test does. */
@@ -193,6 +207,11 @@ export class LocalEngine implements AsyncDisposable {
         if (this.pages.has(path)) throw new Error(`${path} is taken`);
         this.pages.set(path, { open, answer });
         return () => void this.pages.delete(path);
+      },
+      serveSockets: (path, accept, { open = false } = {}) => {
+        if (this.sockets.has(path)) throw new Error(`${path} is taken`);
+        this.sockets.set(path, { open, accept });
+        return () => void this.sockets.delete(path);
       },
       configuration: () => this.#options.configuration ?? [],
     };

@@ -7,7 +7,7 @@
 import type { WorkerStatus } from "../../engine/ports/supervision.ts";
 import { InvocationError, type Json, type JsonObject } from "../../mod.ts";
 import type { Answer } from "./fake_terminal.ts";
-import { builtinStatus, workerStatus } from "./worker_status.ts";
+import { builtinStatus, workerStatus } from "./samples.ts";
 
 /** One worker of the script. */
 export interface Script {

@@ -76,6 +76,7 @@ async function start({ engine: settings = [], traces = true }: WireSettings): Pr
     "  - name: engine-pubsub",
     "  - name: engine-cron",
     "  - name: engine-stream",
+    "    config: { port: 0 }",
     "  - name: engine-http",
     "    config: { port: 0, body_bytes_max: 65536, streamed_body_bytes_max: 65536, timeout_ms: 3000 }",
   ];

@@ -19,7 +19,7 @@ import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
-import { workerStatus } from "../../tests/fakes/worker_status.ts";
+import { workerStatus } from "../../tests/fakes/samples.ts";
 import { CheckedFunctions } from "./functions.ts";
 import { engine } from "./mod.ts";
 import { registerSettings, runExec } from "./supervision.ts";

@@ -9,7 +9,13 @@
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Channels } from "../../engine/ports/channels.ts";
 import type { ConfigValue, KnownWorker } from "../../engine/ports/config.ts";
-import type { PageAnswer, PageRequest } from "../../engine/ports/connection.ts";
+import type {
+  Accept,
+  PageAnswer,
+  PageRequest,
+  Refusal,
+  Upgrade,
+} from "../../engine/ports/connection.ts";
 import type { Directory } from "../../engine/ports/directory.ts";
 import type { EventListener } from "../../engine/ports/events.ts";
 import type { Firings } from "../../engine/ports/firings.ts";
@@ -82,6 +88,17 @@ export interface EngineHost extends Host {
   servePage(
     path: string,
     answer: (request: PageRequest) => PageAnswer | Promise<PageAnswer>,
+    options?: { readonly open?: boolean },
+  ): () => void;
+  /**
+   * Serves upgrades of a path of the worker port, such as `/stream`; call the result to stop. They
+   * passed the check of their origin and, except for `open` ones, that of their token.
+   *
+   * @throws {Error} When the path is taken.
+   */
+  serveSockets(
+    path: string,
+    accept: (upgrade: Upgrade) => Refusal | Accept,
     options?: { readonly open?: boolean },
   ): () => void;
   /** The effective configuration. */

@@ -487,7 +487,8 @@ function bytesOf(entry: StateEntry | string): number {
   return typeof entry === "string" ? 0 : entry.bytes;
 }
 
-async function* readScope(
+/** The entries of a scope in key order; of a damaged one only its key. */
+export async function* readScope(
   entries: StateEntries,
   scope: string,
   after: string | undefined,

@@ -197,7 +197,7 @@ export function registerFunctions(
 }
 
 /** Replaces the codes of the store by the function's own. */
-async function withCode<T>(op: StreamOp, run: () => Promise<T>): Promise<T> {
+export async function withCode<T>(op: StreamOp, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (thrown) {

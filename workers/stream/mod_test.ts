@@ -11,7 +11,7 @@ const GROUP = { stream_name: "chat", group_id: "room-1" };
 async function setup() {
   const clock = new FakeClock();
   const engine = new LocalEngine({ clock, store: new MemoryStore() });
-  await engine.start(stream);
+  await engine.start(stream, { port: 0 });
   const worker = await engine.connect("shop");
   /** The result of a function of the streams. */
   const call = async (op: string, payload: Json): Promise<Json> => {

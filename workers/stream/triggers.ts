@@ -65,3 +65,27 @@ export const STREAM_CALL_FORMAT: JsonObject = {
     },
   },
 };
+
+/** The trigger types for subscriptions, and what they are for. */
+export const JOIN_TYPES = {
+  "stream:join": "Runs a function for each subscription, which it may refuse",
+  "stream:leave": "Runs a function for each subscription that ended",
+} as const;
+
+/** What their triggers have in their config. */
+export const JOIN_TRIGGER_FORMAT: JsonObject = {
+  type: "object",
+  properties: { condition_function_id: optional },
+};
+
+/** What their functions get. */
+export const JOIN_CALL_FORMAT: JsonObject = {
+  type: "object",
+  properties: {
+    subscription_id: { type: "string" },
+    stream_name: { type: "string" },
+    group_id: { type: "string" },
+    id: { type: ["string", "null"], description: "null: the whole group" },
+    context: { description: "What the auth function of engine-stream returned" },
+  },
+};

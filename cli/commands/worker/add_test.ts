@@ -3,7 +3,7 @@ import { InvocationError, type Json, type JsonObject } from "../../../mod.ts";
 import { FakeScreen } from "../../../tests/fakes/fake_terminal.ts";
 import { FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
 import { type Script, scriptedWorkers } from "../../../tests/fakes/scripted_workers.ts";
-import { replicaStatus } from "../../../tests/fakes/worker_status.ts";
+import { replicaStatus } from "../../../tests/fakes/samples.ts";
 import { UsageError } from "../../failure.ts";
 import { showProgress } from "../../progress.ts";
 import { addAll, type AddFlags, readRequests } from "./add.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Json, JsonObject } from "../../../mod.ts";
 import { FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
 import { scriptedWorkers } from "../../../tests/fakes/scripted_workers.ts";
-import { replicaStatus, workerStatus } from "../../../tests/fakes/worker_status.ts";
+import { replicaStatus, workerStatus } from "../../../tests/fakes/samples.ts";
 import {
   checkSuspects,
   type HandlerLoad,

@@ -3,7 +3,7 @@ import type { WorkerState, WorkerStatus } from "../../../engine/mod.ts";
 import { FakeScreen } from "../../../tests/fakes/fake_terminal.ts";
 import { FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
 import { type Script, scriptedWorkers } from "../../../tests/fakes/scripted_workers.ts";
-import { builtinStatus, replicaStatus, workerStatus } from "../../../tests/fakes/worker_status.ts";
+import { builtinStatus, replicaStatus, workerStatus } from "../../../tests/fakes/samples.ts";
 import { ExitWith } from "../../failure.ts";
 import { showProgress } from "../../progress.ts";
 import {

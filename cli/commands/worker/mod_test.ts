@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { InvocationError, type Json, type JsonObject } from "../../../mod.ts";
 import { FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
-import { replicaStatus, workerStatus } from "../../../tests/fakes/worker_status.ts";
+import { replicaStatus, workerStatus } from "../../../tests/fakes/samples.ts";
 
 Deno.test("engine worker alone prints its commands and is not understood", async () => {
   const terminal = new FakeTerminal();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { WorkerState, WorkerStatus } from "../../../engine/mod.ts";
-import { builtinStatus, replicaStatus, workerStatus } from "../../../tests/fakes/worker_status.ts";
+import { builtinStatus, replicaStatus, workerStatus } from "../../../tests/fakes/samples.ts";
 import { failureOf, phaseOf, renderReady, renderStatus, renderWorkers } from "./view.ts";
 
 const MIB = 1024 * 1024;

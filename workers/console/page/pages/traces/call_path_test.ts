@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { span } from "../../../../../tests/fakes/page_spans.ts";
+import { span } from "../../../../../tests/fakes/samples.ts";
 import { callPath, readPayload } from "./call_path.ts";
 import { spanTree } from "./span_tree.ts";
 

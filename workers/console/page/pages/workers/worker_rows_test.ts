@@ -3,11 +3,7 @@
  */
 import assert from "node:assert/strict";
 import type { WorkerStatus } from "../../../../../engine/ports/supervision.ts";
-import {
-  builtinStatus,
-  replicaStatus,
-  workerStatus,
-} from "../../../../../tests/fakes/worker_status.ts";
+import { builtinStatus, replicaStatus, workerStatus } from "../../../../../tests/fakes/samples.ts";
 import {
   type ConnectedWorker,
   gaugeIds,

@@ -1,9 +1,10 @@
 /**
- * The status of a worker as the engine reports it, for tests of commands and pages that show it.
+ * Samples of what commands and pages show: the status of a worker, a span of a trace.
  *
  * @module
  */
 import type { ReplicaStatus, WorkerStatus } from "../../engine/ports/supervision.ts";
+import type { TraceSpan } from "../../workers/console/page/pages/traces/span_tree.ts";
 
 /** A worker that is ready, but for what a test changes. */
 export function workerStatus(changed: Partial<WorkerStatus> = {}): WorkerStatus {
@@ -70,5 +71,24 @@ export function replicaStatus(changed: Partial<ReplicaStatus> = {}): ReplicaStat
     memory_bytes: null,
     cpu_percent: null,
     ...changed,
+  };
+}
+
+/** A span of a worker that took a millisecond and ended well, but for what is given. */
+export function span(fields: Partial<TraceSpan> & { readonly id: string }): TraceSpan {
+  const startMs = fields.startMs ?? 0;
+  return {
+    trace_id: "t",
+    parentId: null,
+    name: fields.id,
+    service: "shop",
+    kind: "work",
+    startMs,
+    endMs: startMs + 1,
+    failed: false,
+    errorCode: null,
+    errorMessage: null,
+    attributes: {},
+    ...fields,
   };
 }
