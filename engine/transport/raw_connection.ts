@@ -32,7 +32,8 @@ import {
 } from "./frames.ts";
 import type { Acceptance } from "./http.ts";
 import type { RawSocket } from "./socket.ts";
-import { CREDIT_BYTES, type TickBudget, type Work } from "./tick_budget.ts";
+import type { Work } from "../ports/turns.ts";
+import { CREDIT_BYTES, type TickBudget } from "./tick_budget.ts";
 import { PeerWatch } from "./peer_watch.ts";
 import { type BlockPool, WriteQueue } from "./write_queue.ts";
 

@@ -7,7 +7,8 @@ import { OP } from "../../tests/fakes/raw_ws_client.ts";
 import { RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
 import { listenRaw } from "./raw_listener.ts";
 import type { RawSocket } from "./socket.ts";
-import { TickBudget, type Work } from "./tick_budget.ts";
+import type { Work } from "../ports/turns.ts";
+import { TickBudget } from "./tick_budget.ts";
 import { BlockPool } from "./write_queue.ts";
 
 Deno.test("messages of one tick leave in one write, unless they are large", async () => {

@@ -13,6 +13,7 @@
  * @module
  */
 import { setImmediate } from "node:timers";
+import type { Turns, Work } from "../ports/turns.ts";
 
 /** Time for messages until the platform polls its sockets again. */
 export const TICK_MS = 5;
@@ -39,15 +40,6 @@ const POLL_TICKS = 62;
 /** Bytes that count as one message, for reads and writes without one. */
 export const CREDIT_BYTES = 16 * 1024;
 
-/** Something that handles messages in parts. */
-export interface Work {
-  /**
-   * Goes on until {@linkcode TickBudget.isSpent}; `true` when it has to continue later. Never
-   * throws.
-   */
-  work(): boolean;
-}
-
 /** Who counts messages; part of {@linkcode TickBudget}. */
 export interface Pace {
   /** Messages until {@linkcode isSpent} is to be asked; every message subtracts one. */
@@ -72,7 +64,7 @@ const PLATFORM: TickPlatform = {
 };
 
 /** The time of the thread, shared by all connections of a process. */
-export class TickBudget implements Pace {
+export class TickBudget implements Pace, Turns {
   credit = 1;
   readonly #platform: TickPlatform;
   /** Waits for its share; the first is next. */

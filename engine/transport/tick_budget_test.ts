@@ -4,7 +4,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { TICK_MS, TickBudget, type Work } from "./tick_budget.ts";
+import type { Work } from "../ports/turns.ts";
+import { TICK_MS, TickBudget } from "./tick_budget.ts";
 
 Deno.test("a connection alone starts at once, tick after tick", () => {
   const { ticks, loop, handle } = setup();

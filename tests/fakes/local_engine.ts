@@ -22,6 +22,7 @@ import type { EngineLogLine } from "../../engine/ports/log.ts";
 import { type MemoryBudget, UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
 import type { Store } from "../../engine/ports/store.ts";
 import type { Endpoint, Supervision } from "../../engine/ports/supervision.ts";
+import type { Turns } from "../../engine/ports/turns.ts";
 import type { PrintedLine, TelemetryFrame } from "../../engine/ports/telemetry.ts";
 import { MemoryStore } from "../../engine/store/memory_store.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
@@ -47,6 +48,14 @@ export interface LocalEngineOptions {
   /** Default: none. */
   readonly configuration?: readonly ConfigValue[];
 }
+
+/** Work is done when it is queued. */
+const AT_ONCE: Turns = {
+  queue(work) {
+    while (work.work());
+  },
+  isSpent: () => false,
+};
 
 /** A path of the worker port that a built-in worker serves. */
 export interface LocalSockets {
@@ -194,6 +203,7 @@ export class LocalEngine implements AsyncDisposable {
         memory: memory ?? UNLIMITED_MEMORY,
       }),
       directory: this.router.directory,
+      turns: AT_ONCE,
       firings: this.router.firings,
       keeping: new LocalKeeping({ clock: this.clock, log: recordingLog(this.lines) }),
       supervision: supervision ?? missing("supervision"),

@@ -12,6 +12,8 @@ export interface EngineSetup {
   readonly engine?: readonly string[];
   /** Lines of the configuration of `engine-http`, beside the port. */
   readonly http?: readonly string[];
+  /** Lines of further entries of `workers`. */
+  readonly workers?: readonly string[];
   /** Files and sockets that the process may open, as `ulimit -n`. */
   readonly files?: number;
   /** Directory of an earlier start, whose state is kept. */
@@ -97,6 +99,11 @@ export class Engine implements AsyncDisposable {
     return this.#ports.workers!;
   }
 
+  /** Where a worker listens, by the name of its address. */
+  portOf(name: string): number {
+    return this.#ports[name]!;
+  }
+
   /** Where `engine-http` listens. */
   get httpPort(): number {
     return this.#ports.http!;
@@ -147,7 +154,7 @@ export class Engine implements AsyncDisposable {
   }
 }
 
-function configOf({ engine = [], http = [] }: EngineSetup): string {
+function configOf({ engine = [], http = [], workers = [] }: EngineSetup): string {
   return [
     "engine:",
     "  port: 0",
@@ -160,6 +167,7 @@ function configOf({ engine = [], http = [] }: EngineSetup): string {
     "    config:",
     "      port: 0",
     ...http.map((line) => `      ${line}`),
+    ...workers,
     "  - name: engine-console",
     "    config: { port: 0 }",
     "",

@@ -31,6 +31,7 @@ import type {
   PrintListener,
   TelemetryListener,
 } from "../../engine/ports/telemetry.ts";
+import type { Turns } from "../../engine/ports/turns.ts";
 import type { WebSockets } from "../../engine/ports/web_sockets.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 
@@ -62,6 +63,8 @@ export interface EngineHost extends Host {
   /** Makes WebSockets of connections to a port of its own. */
   readonly webSockets: WebSockets;
   readonly directory: Directory;
+  /** Turns on the thread, for work in parts. */
+  readonly turns: Turns;
   /** Calls for one event to the functions of many triggers. */
   readonly firings: Firings;
   /** Work that runs in one place at a time. */

@@ -4,18 +4,16 @@
  * One event may concern ten thousand followers, and the next one comes before it has reached them
  * all. So a group keeps the events that have not reached everyone, and goes around its followers:
  * each gets at once whatever has come since its last turn, which makes one write of many events.
- * Deliveries run for {@linkcode SLICE_MS}, then the engine serves its other connections, and the
- * next group has its turn. What is kept is bounded; beyond, {@linkcode Audience.publish} refuses.
+ * After some of them the engine serves its other connections, and the next group has its turn. What
+ * is kept is bounded; beyond, {@linkcode Audience.publish} refuses.
  *
  * @module
  */
-import type { Clock } from "../../engine/ports/clock.ts";
 import type { MemoryBudget } from "../../engine/ports/memory.ts";
+import type { Turns, Work } from "../../engine/ports/turns.ts";
 
-/** How long deliveries may run before other work gets its turn. */
-export const SLICE_MS = 4;
-/** Pause between slices; a timer, because only that lets sockets be read. */
-const PAUSE_MS = 1;
+/** Followers that get their events in one turn: each is a write to the network behind it. */
+export const FOLLOWERS_PER_TURN = 64;
 /** Events that have not reached all followers, and their bytes. */
 export const EVENTS_KEPT_MAX = 10_000;
 /** See {@linkcode EVENTS_KEPT_MAX}. */
@@ -42,7 +40,7 @@ export interface Follower {
 
 /** Dependencies of {@linkcode Audience}. */
 export interface AudienceSetup {
-  readonly clock: Pick<Clock, "now" | "after">;
+  readonly turns: Turns;
   readonly memory: Pick<MemoryBudget, "take" | "release">;
 }
 
@@ -65,14 +63,14 @@ interface Group {
 }
 
 /** The followers of all groups. */
-export class Audience implements Disposable {
+export class Audience implements Disposable, Work {
   readonly #setup: AudienceSetup;
   readonly #groups = new Map<string, Group>();
   /** Groups with something to deliver; the first is next. */
   #active: Group[] = [];
   #events = 0;
   #bytes = 0;
-  #cancel: (() => void) | undefined;
+  #isQueued = false;
 
   constructor(setup: AudienceSetup) {
     this.#setup = setup;
@@ -115,56 +113,51 @@ export class Audience implements Disposable {
     this.#events++;
     this.#bytes += bytes;
     if (group.events.push(event) === 1) this.#active.push(group);
-    if (!this.#cancel) this.#run();
+    if (!this.#isQueued) {
+      this.#isQueued = true;
+      this.#setup.turns.queue(this);
+    }
     return true;
   }
 
   /** Drops everything that has not gone out. */
   [Symbol.dispose](): void {
-    this.#cancel?.();
-    this.#cancel = undefined;
     this.#active = [];
     for (const group of this.#groups.values()) this.#forget(group, group.events.length);
     this.#groups.clear();
   }
 
-  #run(): void {
-    const { clock } = this.#setup;
-    const end = clock.now() + SLICE_MS;
-    // Set while it runs: what a delivery causes waits for its turn.
-    this.#cancel = () => {};
-    for (;;) {
-      const group = this.#active.shift();
-      if (!group) break;
-      const isOver = this.#deliver(group, end);
+  /** Delivers to some followers; the next turn begins with another group. */
+  work(): boolean {
+    let left = FOLLOWERS_PER_TURN;
+    for (let group = this.#active.shift(); group; group = this.#active.shift()) {
+      left = this.#deliver(group, left);
       if (group.events.length > 0) this.#active.push(group);
-      if (isOver) return this.#pause();
+      if (left <= 0 || this.#setup.turns.isSpent()) break;
     }
-    this.#cancel = undefined;
+    return this.#isQueued = this.#active.length > 0;
   }
 
-  /** Goes around a group until its round is complete; `true` when the time is over. */
-  #deliver(group: Group, end: number): boolean {
-    const { clock } = this.#setup;
+  /** Goes around a group, to so many followers at most; returns how many are left of them. */
+  #deliver(group: Group, max: number): number {
+    const { turns } = this.#setup;
     if (!group.round) {
       group.round = group.members.values();
       group.roundEnd = group.first + group.events.length;
     }
-    let left = DELIVERIES_PER_LOOK;
+    let left = max;
+    let look = DELIVERIES_PER_LOOK;
     // There is no round any more when the last member has left.
     for (let turn = group.round.next(); !turn.done; turn = group.round?.next() ?? NO_MORE) {
-      left -= deliverTo(turn.value, group);
-      if (left > 0) continue;
-      left = DELIVERIES_PER_LOOK;
-      if (clock.now() >= end) return true;
+      look -= deliverTo(turn.value, group);
+      if (--left === 0) return 0;
+      if (look > 0) continue;
+      look = DELIVERIES_PER_LOOK;
+      if (turns.isSpent()) return 0;
     }
     group.round = undefined;
     this.#forget(group, group.roundEnd - group.first);
-    return clock.now() >= end;
-  }
-
-  #pause(): void {
-    this.#cancel = this.#setup.clock.after(PAUSE_MS, () => this.#run());
+    return left;
   }
 
   /** Gives up the oldest events of a group. */

@@ -47,13 +47,13 @@ export const stream: BuiltinWorker<StreamConfig> = {
   },
   parse: parseStreamConfig,
   start(worker, config, host) {
-    const { store, clock, log, memory, directory } = host;
+    const { store, clock, log, memory, directory, turns } = host;
     const started = new AsyncDisposableStack();
     const triggers = started.adopt(
       new ChangeTriggers<StreamEvent>({ kind: STREAM_TRIGGERS, worker, log, clock, memory }),
       (it) => it.close(),
     );
-    const audience = started.use(new Audience({ clock, memory }));
+    const audience = started.use(new Audience({ turns, memory }));
     const emit = (event: StreamEvent, bytes: number): void => {
       triggers.fire(event, bytes);
       const { streamName: stream_name, groupId: group_id, id } = event;

@@ -80,7 +80,7 @@ export class StreamServer implements AsyncDisposable {
   ) {
     this.#config = config;
     this.#host = host;
-    this.#max = Math.min(config.connections_max, host.socketBounds.streams);
+    this.#max = config.connections_max;
     this.#mayUse = mayUse({ origins: config.allowed_origins });
     this.#hosts = new AllowedHosts([config.host, ...config.allowed_hosts]);
     this.#services = { ...services, counts: this.#counts, closed: (it) => this.#closed(it) };

@@ -15,6 +15,7 @@ import { memory } from "./memory.ts";
 import { messages } from "./messages.ts";
 import { soak } from "./soak.ts";
 import { state } from "./state.ts";
+import { subscribers } from "./subscribers.ts";
 
 /** All of them. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -25,6 +26,7 @@ export const SCENARIOS: readonly Scenario[] = [
   messages,
   floods,
   memory,
+  subscribers,
   descriptors,
   frozen,
   drain,
