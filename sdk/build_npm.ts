@@ -1,9 +1,9 @@
 /**
  * Builds `sdk/npm`: the SDK as one JavaScript module and one declaration file, for use without a
- * registry in Deno, Node and browsers.
+ * registry in Deno, Node and browsers; and the client of streams in the same way.
  *
- * The module has no imports: it contains the package `ws`, evaluates it only if `process` exists,
- * and gets Node's modules from there. The header has a hash of the sources, which
+ * The modules have no imports: that of workers contains the package `ws`, evaluates it only if
+ * `process` exists, and gets Node's modules from there. The header has a hash of the sources, which
  * `tests/e2e/npm_package_test.ts` compares, so the committed files are never stale.
  *
  * @module
@@ -51,36 +51,51 @@ export async function hashSources(): Promise<string> {
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Builds the three files. */
+/** A module of the package: its source, and the name of its files. */
+interface PackageModule {
+  readonly source: string;
+  readonly name: string;
+  /** Contains the package `ws`. */
+  readonly hasWs: boolean;
+}
+
+const MODULES: readonly PackageModule[] = [
+  { source: "mod.ts", name: "engine_sdk", hasWs: true },
+  { source: "sdk/browser/mod.ts", name: "engine_sdk_browser", hasWs: false },
+];
+
+/** Builds the files. */
 async function build(): Promise<void> {
   const hash = await hashSources();
   await Deno.mkdir(OUT, { recursive: true });
-  await writeOut("engine_sdk.js", await bundle(hash));
-  await writeOut("engine_sdk.d.ts", await declarations());
+  for (const module of MODULES) {
+    await writeOut(`${module.name}.js`, await bundle(hash, module));
+    await writeOut(`${module.name}.d.ts`, await declarations(module));
+  }
   await writeOut("package.json", JSON.stringify(packageJson(), null, 2) + "\n");
   console.error(`built sdk/npm from sources ${hash.slice(0, 12)}`);
 }
 
-async function bundle(hash: string): Promise<string> {
+async function bundle(hash: string, module: PackageModule): Promise<string> {
   const command = new Deno.Command(Deno.execPath(), {
-    args: ["bundle", "--quiet", "--platform=deno", "mod.ts"],
+    args: ["bundle", "--quiet", "--platform=deno", module.source],
     cwd: ROOT,
     stderr: "inherit",
   });
   const { success, stdout } = await command.output();
   if (!success) throw new Error("deno bundle failed");
   const lines = [
-    '// @ts-self-types="./engine_sdk.d.ts"',
+    `// @ts-self-types="./${module.name}.d.ts"`,
     `// engine-sdk ${manifest.version}, built by sdk/build_npm.ts; sources sha256:${hash}`,
-    ...NOTICE.split("\n").map((line) => `// ${line}`.trimEnd()),
+    ...module.hasWs ? NOTICE.split("\n").map((line) => `// ${line}`.trimEnd()) : [],
   ];
-  return `${lines.join("\n")}\n${makePortable(new TextDecoder().decode(stdout))}`;
+  return `${lines.join("\n")}\n${makePortable(new TextDecoder().decode(stdout), module)}`;
 }
 
 /** Replaces what holds only on the machine that builds: paths of its cache, and `require`. */
-function makePortable(code: string): string {
+function makePortable(code: string, { hasWs }: PackageModule): string {
   const required = /^import \{ createRequire as \w+ \} from "node:module";\nvar __require = .*;$/m;
-  if (!required.test(code)) throw new Error("the bundle defines require in an unknown way");
+  if (hasWs !== required.test(code)) throw new Error("the bundle defines require unexpectedly");
   const cached = /(?<=["\s])[^"\s]*\/npm\/[^/"\s]+\/((?:@[^/"\s]+\/)?[^/"\s]+\/\d[^/"\s]*\/)/g;
   const portable = code.replace(required, REQUIRE).replaceAll(cached, "npm/$1");
   if (/\/\.cache\/|^import /m.test(portable)) {
@@ -97,7 +112,7 @@ interface Declaration {
 }
 
 /** Declarations of all public names and of the names they use, in one file without imports. */
-async function declarations(): Promise<string> {
+async function declarations({ source }: PackageModule): Promise<string> {
   const { default: compiler } = await import("typescript");
   const found = new Map<string, Declaration>();
   const duplicates = new Set<string>();
@@ -105,7 +120,7 @@ async function declarations(): Promise<string> {
   for (const path of await sourcePaths()) {
     const file = declare(compiler, path, await readSource(path));
     for (const statement of file.statements) {
-      if (path === "mod.ts") exported = exported.concat(exportsOf(compiler, statement));
+      if (path === source) exported = exported.concat(exportsOf(compiler, statement));
       for (const name of namesOf(compiler, statement)) {
         if (found.has(name)) duplicates.add(name);
         found.set(name, describe(compiler, statement, file));
@@ -116,7 +131,7 @@ async function declarations(): Promise<string> {
   const ambiguous = [...used].filter((name) => duplicates.has(name));
   if (ambiguous.length > 0) throw new Error(`declared twice: ${ambiguous.join(", ")}`);
   const texts = new Set([...used].map((name) => found.get(name)!.text));
-  const doc = /^\/\*\*[\s\S]*?\*\//.exec(await readSource("mod.ts"))![0];
+  const doc = /^\/\*\*[\s\S]*?\*\//.exec(await readSource(source))![0];
   const list = exported.sort().map((name) => `  ${name},\n`).join("");
   return `${doc}\n\n${[...texts].join("\n\n")}\n\nexport {\n${list}};\n`;
 }
@@ -135,7 +150,7 @@ function declare(compiler: typeof ts, path: string, text: string): ts.SourceFile
   return compiler.createSourceFile(`${path}.d.ts`, outputText, compiler.ScriptTarget.ESNext, true);
 }
 
-/** The names that a statement of mod.ts exports, with the prefix `type ` for types. */
+/** The names that a statement of a public module exports, with the prefix `type ` for types. */
 function exportsOf(compiler: typeof ts, statement: ts.Statement): string[] {
   if (!compiler.isExportDeclaration(statement)) return [];
   const clause = statement.exportClause;
@@ -180,7 +195,7 @@ function withUses(names: string[], found: ReadonlyMap<string, Declaration>): Set
     for (const used of declaration.uses) add(used);
   };
   for (const name of names) {
-    if (!found.has(name)) throw new Error(`mod.ts exports ${name}, but no source declares it`);
+    if (!found.has(name)) throw new Error(`${name} is exported, but no source declares it`);
     add(name);
   }
   return all;
@@ -197,6 +212,7 @@ async function sourcePaths(): Promise<string[]> {
     }
   };
   await walk("sdk/typescript");
+  await walk("sdk/browser");
   return paths.sort();
 }
 
@@ -207,9 +223,12 @@ function packageJson(): Record<string, unknown> {
     description: "Write functions anywhere, call them from anywhere: the SDK for workers",
     license: manifest.license,
     type: "module",
-    exports: { ".": { types: "./engine_sdk.d.ts", default: "./engine_sdk.js" } },
+    exports: {
+      ".": { types: "./engine_sdk.d.ts", default: "./engine_sdk.js" },
+      "./browser": { types: "./engine_sdk_browser.d.ts", default: "./engine_sdk_browser.js" },
+    },
     types: "./engine_sdk.d.ts",
-    files: ["engine_sdk.js", "engine_sdk.d.ts"],
+    files: MODULES.flatMap(({ name }) => [`${name}.js`, `${name}.d.ts`]),
     engines: { node: ">=20.16" },
     sideEffects: false,
   };

@@ -30,7 +30,7 @@ const LAYERS: readonly Layer[] = [
   { name: "core", files: /^engine\/core\//, layers: ["contract", "ports", "core"] },
   {
     name: "sdk",
-    files: /^(sdk\/typescript\/|mod\.ts$)/,
+    files: /^(sdk\/(typescript|browser)\/|mod\.ts$)/,
     layers: ["contract", "sdk"],
     packages: {
       ws: /ws_(transport|socket)\.ts$/,
@@ -157,7 +157,7 @@ function refuse(file: SourceFile, layer: Layer, specifier: string, embedded: boo
 
 /** The names under which a layer may list the imported file; `undefined` for a package. */
 function targetOf(from: string, specifier: string, embedded: boolean): string[] | undefined {
-  if (specifier === "engine-sdk") return ["sdk", "sdk door"];
+  if (/^engine-sdk(\/browser)?$/.test(specifier)) return ["sdk", "sdk door"];
   if (!specifier.startsWith(".")) return undefined;
   const path = new URL(specifier, `file:///${from}`).pathname.slice(1);
   if (embedded && path.startsWith("workers/console/dist/")) return ["built page"];

@@ -41,11 +41,12 @@ interface Count {
 }
 
 const deno = Deno.execPath();
-const doors = ["mod.ts", "engine/mod.ts"];
+const doors = ["mod.ts", "engine/mod.ts", "sdk/browser/mod.ts"];
 /** Their documentation has examples. */
 const examples = [
   ...doors,
   ...["logger", "options", "worker", "wire/errors"].map((name) => `sdk/typescript/${name}.ts`),
+  "sdk/browser/client.ts",
 ];
 const coverage = `${ROOT}coverage`;
 const words = Deno.args.filter((word) => word !== "--quick");

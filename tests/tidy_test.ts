@@ -24,7 +24,7 @@ const FAKES_MAX = 30;
 
 /** Started by a task, a person or another program, so no module imports them. */
 const ENTRY_POINTS = new RegExp(
-  "^(mod\\.ts|engine/mod\\.ts|cli/(quickstart/)?main\\.ts|sdk/build_npm\\.ts|" +
+  "^(mod\\.ts|(engine|sdk/browser)/mod\\.ts|cli/(quickstart/)?main\\.ts|sdk/build_npm\\.ts|" +
     "sdk/conformance/(main|probe)\\.ts|workers/console/page/main\\.tsx)$",
 );
 
@@ -172,10 +172,11 @@ function circlesIn(imports: ReadonlyMap<string, readonly string[]>): string[] {
 
 function pathOf({ path }: SourceFile, specifier: string): string {
   if (specifier === "engine-sdk") return "mod.ts";
+  if (specifier === "engine-sdk/browser") return "sdk/browser/mod.ts";
   return new URL(specifier, `file:///${path}`).pathname.slice(1);
 }
 
-for (const door of ["mod.ts", "engine/mod.ts"]) {
+for (const door of ["mod.ts", "engine/mod.ts", "sdk/browser/mod.ts"]) {
   Deno.test(`${door} offers the names in tests/public_names.json`, async () => {
     const url = new URL("./public_names.json", import.meta.url);
     const committed = JSON.parse(await Deno.readTextFile(url))[door];

@@ -7,6 +7,8 @@
  *
  * @module
  */
+import npmBrowserTypes from "../../sdk/npm/engine_sdk_browser.d.ts" with { type: "text" };
+import npmBrowserModule from "../../sdk/npm/engine_sdk_browser.js" with { type: "text" };
 import npmTypes from "../../sdk/npm/engine_sdk.d.ts" with { type: "text" };
 import npmModule from "../../sdk/npm/engine_sdk.js" with { type: "text" };
 import npmPackage from "../../sdk/npm/package.json" with { type: "text" };
@@ -78,6 +80,8 @@ export const TYPESCRIPT_FILES: Readonly<Record<string, string>> = {
   "package.json": npmPackage,
   "engine_sdk.js": npmModule,
   "engine_sdk.d.ts": npmTypes,
+  "engine_sdk_browser.js": npmBrowserModule,
+  "engine_sdk_browser.d.ts": npmBrowserTypes,
 };
 
 /** The dependency of the Python SDK, for pip. */

@@ -540,6 +540,8 @@ interface DialOptions {
     readonly headers?: Readonly<Record<string, string>>;
     /** Propose batches: several messages in one frame. @default false */
     readonly batch?: boolean;
+    /** Subprotocols to offer, where a browser's `WebSocket` is used. @default none */
+    readonly protocols?: readonly string[];
 }
 
 /** One connection as the SDK holds it. No method blocks or throws. */

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:816a0913b848c90206b75123039d946d073d812b7b40d6117a20ba12f8d096ba
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:8cab770164d3c27728eadbbfa67f26c85ca701ee5b89534703cd2038012ddd72
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -5096,8 +5096,11 @@ var BrowserSocket = class {
   // Browsers do not report why a connection failed; Deno does.
   #problem = "no connection";
   #isOver = false;
-  constructor(url, events) {
-    const socket = this.#socket = new WebSocket(url);
+  /** `protocols` are offered; a browser fails the connection if the server selects none of them. */
+  constructor(url, events, protocols = []) {
+    const socket = this.#socket = new WebSocket(url, [
+      ...protocols
+    ]);
     this.#events = events;
     this.#timer = setTimeout(() => this.end(`no answer within ${OPEN_TIMEOUT_MS} ms`), OPEN_TIMEOUT_MS);
     socket.binaryType = "arraybuffer";

@@ -26,8 +26,9 @@ export class BrowserSocket {
   #problem = "no connection";
   #isOver = false;
 
-  constructor(url: string, events: BrowserSocketEvents) {
-    const socket = this.#socket = new WebSocket(url);
+  /** `protocols` are offered; a browser fails the connection if the server selects none of them. */
+  constructor(url: string, events: BrowserSocketEvents, protocols: readonly string[] = []) {
+    const socket = this.#socket = new WebSocket(url, [...protocols]);
     this.#events = events;
     this.#timer = setTimeout(
       () => this.end(`no answer within ${OPEN_TIMEOUT_MS} ms`),

@@ -6,11 +6,14 @@
  */
 import assert from "node:assert/strict";
 import manifest from "../../deno.json" with { type: "json" };
+import publicNames from "../public_names.json" with { type: "json" };
 import { hashSources } from "../../sdk/build_npm.ts";
 
 const PACKAGE = new URL("../../sdk/npm/", import.meta.url);
 const code = await Deno.readTextFile(new URL("engine_sdk.js", PACKAGE));
 const types = await Deno.readTextFile(new URL("engine_sdk.d.ts", PACKAGE));
+const browserCode = await Deno.readTextFile(new URL("engine_sdk_browser.js", PACKAGE));
+const browserTypes = await Deno.readTextFile(new URL("engine_sdk_browser.d.ts", PACKAGE));
 
 /** Names between the braces of the last export. */
 function exportedNames(text: string): string[] {
@@ -19,20 +22,24 @@ function exportedNames(text: string): string[] {
 }
 
 Deno.test("sdk/npm is built from the sources as they are now (else: deno task npm)", async () => {
-  const built = /sources sha256:([0-9a-f]{64})$/m.exec(code)?.[1];
-
-  assert.equal(built, await hashSources());
+  for (const text of [code, browserCode]) {
+    const built = /sources sha256:([0-9a-f]{64})$/m.exec(text)?.[1];
+    assert.equal(built, await hashSources());
+  }
 });
 
 Deno.test("sdk/npm/engine_sdk.js names its types first and needs nothing else", () => {
   assert.ok(code.startsWith('// @ts-self-types="./engine_sdk.d.ts"\n'));
-  assert.doesNotMatch(code, /^\s*import\b[^(]/m);
-  assert.doesNotMatch(code, /\bimport\(/);
-  assert.doesNotMatch(code, /\bDeno\./);
+  assert.ok(browserCode.startsWith('// @ts-self-types="./engine_sdk_browser.d.ts"\n'));
+  for (const text of [code, browserCode]) {
+    assert.doesNotMatch(text, /^\s*import\b[^(]/m);
+    assert.doesNotMatch(text, /\bimport\(/);
+    assert.doesNotMatch(text, /\bDeno\./);
+  }
 });
 
 Deno.test("sdk/npm contains nothing about the machine that built it", () => {
-  for (const text of [code, types]) {
+  for (const text of [code, types, browserCode, browserTypes]) {
     assert.doesNotMatch(text, /file:\/\/|\/home\/|\/root\/|\/work\/|\.cache|registry\./);
   }
 });
@@ -48,16 +55,26 @@ Deno.test("sdk/npm exports the same names as mod.ts, with types for each", async
   assert.doesNotMatch(types.replaceAll(/\/\*[\s\S]*?\*\//g, ""), /\bany\b/);
 });
 
+Deno.test("the module for browsers exports the names of its source, with types for each", async () => {
+  const sdk = await import(new URL("engine_sdk_browser.js", PACKAGE).href);
+
+  assert.deepEqual(Object.keys(sdk).sort(), ["EngineError", "connectStreams"]);
+  const declared = exportedNames(browserTypes).map((name) => name.replace("type ", ""));
+  assert.deepEqual(declared.sort(), publicNames["sdk/browser/mod.ts"]);
+  assert.doesNotMatch(browserTypes.replaceAll(/\/\*[\s\S]*?\*\//g, ""), /\bany\b/);
+});
+
 Deno.test("sdk/npm/package.json has the version of the project and no dependencies", async () => {
   const found = JSON.parse(await Deno.readTextFile(new URL("package.json", PACKAGE)));
 
   assert.equal(found.name, "engine-sdk");
   assert.equal(found.version, manifest.version);
   assert.equal("dependencies" in found, false);
-  assert.deepEqual(found.exports["."], {
-    types: "./engine_sdk.d.ts",
-    default: "./engine_sdk.js",
+  assert.deepEqual(found.exports, {
+    ".": { types: "./engine_sdk.d.ts", default: "./engine_sdk.js" },
+    "./browser": { types: "./engine_sdk_browser.d.ts", default: "./engine_sdk_browser.js" },
   });
+  for (const name of found.files) assert.ok((await Deno.stat(new URL(name, PACKAGE))).isFile);
 });
 
 Deno.test("a program that uses sdk/npm is checked against its types", async () => {

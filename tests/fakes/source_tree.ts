@@ -22,6 +22,7 @@ export interface Import {
 const ROOT = new URL("../../", import.meta.url);
 const FOLDERS = [
   "engine",
+  "sdk/browser",
   "sdk/conformance",
   "sdk/typescript",
   "workers",

@@ -38,6 +38,8 @@ export interface DialOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Propose batches: several messages in one frame. @default false */
   readonly batch?: boolean;
+  /** Subprotocols to offer, where a browser's `WebSocket` is used. @default none */
+  readonly protocols?: readonly string[];
 }
 
 /**
