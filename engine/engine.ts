@@ -136,6 +136,7 @@ class AssembledEngine implements Engine {
   readonly #channels: ChannelTable;
   readonly #httpFunctions: HttpFunctions;
   readonly #pages: Pages;
+  readonly #schemas = createSchemas();
   readonly #socketPaths = new SocketPaths();
   readonly #tokens: Tokens;
   readonly #config: Config;
@@ -194,7 +195,7 @@ class AssembledEngine implements Engine {
     );
     this.#router = new Router({
       clock: tickClock,
-      schemas: createSchemas(),
+      schemas: this.#schemas,
       newId: () => crypto.randomUUID(),
       report: (event) => this.#events.publish(event),
       settings: config.engine,
@@ -371,6 +372,7 @@ class AssembledEngine implements Engine {
           void work.finally(() => this.#delays--);
         },
         store,
+        schemas: this.#schemas,
         memory: this.#memory,
         channels: this.#channels,
         webSockets: new RawWebSockets({

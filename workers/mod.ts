@@ -4,6 +4,7 @@
  * @module
  */
 import type { BuiltinWorker } from "./kit/define.ts";
+import { configuration } from "./configuration/mod.ts";
 import { consoleWorker } from "./console/mod.ts";
 import { cron } from "./cron/mod.ts";
 import { engine } from "./engine/mod.ts";
@@ -24,5 +25,6 @@ export const builtinWorkers: readonly BuiltinWorker[] = [
   pubsub,
   cron,
   stream,
+  configuration,
   consoleWorker,
 ];

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:8cab770164d3c27728eadbbfa67f26c85ca701ee5b89534703cd2038012ddd72
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:cd6ff21c4183950dd02ae6a9e39f0d2e804a390b884c1663417cbfa4490bef20
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -4254,6 +4254,30 @@ var ERRORS = {
     retryable: false
   },
   STREAM_SEND_ERROR: {
+    status: 500,
+    retryable: false
+  },
+  NOT_REGISTERED: {
+    status: 500,
+    retryable: false
+  },
+  INVALID_ID: {
+    status: 500,
+    retryable: false
+  },
+  SCHEMA_INVALID: {
+    status: 500,
+    retryable: false
+  },
+  SCHEMA_UNAVAILABLE: {
+    status: 500,
+    retryable: false
+  },
+  EXPAND_FAILED: {
+    status: 500,
+    retryable: false
+  },
+  ADAPTER_ERROR: {
     status: 500,
     retryable: false
   },

@@ -6,6 +6,7 @@
  */
 import { ChannelTable } from "../../engine/channels/channel_table.ts";
 import { Router } from "../../engine/core/router.ts";
+import { createSchemas } from "../../engine/platform/schema_check.ts";
 import { LocalKeeping } from "../../engine/platform/keeping.ts";
 import { socketBounds } from "../../engine/platform/descriptors.ts";
 import type { Clock } from "../../engine/ports/clock.ts";
@@ -196,6 +197,7 @@ export class LocalEngine implements AsyncDisposable {
       signal,
       serves: (endpoint) => void this.endpoints.push(endpoint),
       store: store ?? missing("store"),
+      schemas: createSchemas(),
       memory: memory ?? UNLIMITED_MEMORY,
       channels: this.channels,
       webSockets: new RawWebSockets({

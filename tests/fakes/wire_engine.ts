@@ -75,6 +75,7 @@ async function start({ engine: settings = [], traces = true }: WireSettings): Pr
     "  - name: engine-state",
     "  - name: engine-pubsub",
     "  - name: engine-cron",
+    "  - name: engine-configuration",
     "  - name: engine-stream",
     "    config: { port: 0 }",
     "  - name: engine-http",

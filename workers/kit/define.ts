@@ -23,6 +23,7 @@ import type { SocketBounds } from "../../engine/ports/listen.ts";
 import type { Keeping } from "../../engine/ports/keeping.ts";
 import type { EngineLogListener, Log } from "../../engine/ports/log.ts";
 import type { MemoryBudget } from "../../engine/ports/memory.ts";
+import type { Schemas } from "../../engine/ports/schemas.ts";
 import type { Store } from "../../engine/ports/store.ts";
 import type { Endpoint, Supervision } from "../../engine/ports/supervision.ts";
 import type {
@@ -57,6 +58,8 @@ export interface EngineHost extends Host {
   /** How many sockets its port may have open at once. */
   readonly socketBounds: SocketBounds;
   readonly store: Store;
+  /** Checks values by JSON Schemas. */
+  readonly schemas: Schemas;
   /** The memory that bodies, queues and recordings share with the rest of the process. */
   readonly memory: MemoryBudget;
   readonly channels: Channels;

@@ -344,12 +344,17 @@ function attributesOf(call: CallSpan, redactor: Redactor | null): SpanAttribute[
     ["engine.baggage", call.baggage ?? undefined],
     ["engine.replicas", call.candidates?.map((candidate) => ({ ...candidate }))],
   ];
-  if (redactor) {
+  if (redactor && !isSecret(call.function_id)) {
     attributes.push(["engine.request", textOf(call.request, redactor)]);
     attributes.push(["engine.response", textOf(call.response, redactor)]);
     attributes.push(["exception.stacktrace", call.stacktrace ?? undefined]);
   }
   return attributes.filter((pair): pair is [string, Json] => pair[1] !== undefined);
+}
+
+/** Values of configurations may be secrets, whatever their names are. */
+function isSecret(function_id: string): boolean {
+  return function_id.startsWith("configuration::");
 }
 
 function textOf(json: string | null, redactor: Redactor): string | undefined {
