@@ -46,6 +46,7 @@ export {
   type Handler,
   type HttpAuth,
   type HttpInvocation,
+  type QueueDeclaration,
   type ReconnectOptions,
   type Registration,
   TriggerAction,

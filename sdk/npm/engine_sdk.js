@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:cd6ff21c4183950dd02ae6a9e39f0d2e804a390b884c1663417cbfa4490bef20
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:6aed1f855a4869a921e691ee1847cbb27d9cdf0f57fd4b95a11a42e51ee98469
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -7814,6 +7814,24 @@ function notInvokable(id) {
     throw new EngineError("function_not_invokable", message);
   };
 }
+function queueTrigger(function_id, { queue, namespace }) {
+  return {
+    type: "queue",
+    function_id,
+    config: {
+      ...queue
+    },
+    namespace
+  };
+}
+function together(id, registrations) {
+  return {
+    id,
+    unregister() {
+      for (const each of registrations) each.unregister();
+    }
+  };
+}
 
 // sdk/typescript/inbound.ts
 var FATAL_REJECTION = "WORKER_NAMESPACE_CONFLICT";
@@ -8918,7 +8936,12 @@ var Worker = class _Worker {
   }
   registerFunction(id, implementation, options = {}) {
     const { message, handler } = planFunction(id, implementation, options);
-    return this.#registrations.addFunction(message, handler);
+    const called = this.#registrations.addFunction(message, handler);
+    if (options.queue === void 0) return called;
+    return together(id, [
+      this.registerTrigger(queueTrigger(id, options)),
+      called
+    ]);
   }
   /**
    * Registers a trigger: its function is called on events of its type.
@@ -9149,13 +9172,10 @@ var Worker = class _Worker {
         topic
       }
     });
-    return {
-      id: trigger.id,
-      unregister: () => {
-        trigger.unregister();
-        called.unregister();
-      }
-    };
+    return together(trigger.id, [
+      trigger,
+      called
+    ]);
   }
   /**
    * Creates a channel: a stream of bytes and text messages between any two workers, whose ends

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_browser.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:cd6ff21c4183950dd02ae6a9e39f0d2e804a390b884c1663417cbfa4490bef20
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:6aed1f855a4869a921e691ee1847cbb27d9cdf0f57fd4b95a11a42e51ee98469
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

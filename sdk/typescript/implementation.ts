@@ -13,7 +13,13 @@ import {
   invalid,
   show,
 } from "./arguments.ts";
-import type { FunctionOptions, Handler, HttpInvocation } from "./options.ts";
+import type {
+  FunctionOptions,
+  Handler,
+  HttpInvocation,
+  Registration,
+  TriggerInput,
+} from "./options.ts";
 import { EngineError } from "./wire/errors.ts";
 import type { JsonObject, RegisterFunction } from "./wire/protocol.ts";
 
@@ -85,5 +91,23 @@ function notInvokable(id: string): Handler {
   return () => {
     const message = `${id} is served by its URL, not by its worker`;
     throw new EngineError("function_not_invokable", message);
+  };
+}
+
+/** The trigger that declares the queue of a function. */
+export function queueTrigger(
+  function_id: string,
+  { queue, namespace }: FunctionOptions,
+): TriggerInput {
+  return { type: "queue", function_id, config: { ...queue } as JsonObject, namespace };
+}
+
+/** Several registrations as one; they end in the order of the list. */
+export function together(id: string, registrations: readonly Registration[]): Registration {
+  return {
+    id,
+    unregister() {
+      for (const each of registrations) each.unregister();
+    },
   };
 }

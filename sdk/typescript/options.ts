@@ -209,8 +209,41 @@ export type HttpAuth =
     readonly value_key: string;
   };
 
+/** How the jobs of a queue are given out; the defaults are those of `engine-queue`. */
+export interface QueueDeclaration {
+  /** Name of the queue. @default the id of the function */
+  readonly name?: string | undefined;
+  /** `fifo`: one job of a group at a time, in their order. @default `standard` */
+  readonly type?: "standard" | "fifo" | undefined;
+  /** Member of the payload that selects the group of a `fifo` queue. */
+  readonly message_group_field?: string | undefined;
+  /** Attempts in all. @default 3 */
+  readonly max_retries?: number | undefined;
+  /** Jobs that run at the same time. @default 10 */
+  readonly concurrency?: number | undefined;
+  /** The same for each worker of the function. */
+  readonly concurrency_per_worker?: number | undefined;
+  /** Delay after the first failed attempt, in milliseconds; it doubles. @default 1000 */
+  readonly backoff_ms?: number | undefined;
+  /** Longest delay, in milliseconds. @default 3600000 */
+  readonly backoff_max_ms?: number | undefined;
+  /** Share by which a delay varies, 0 to 1. @default 0.1 */
+  readonly jitter?: number | undefined;
+  /** How long one attempt may take, in milliseconds. */
+  readonly timeout_ms?: number | undefined;
+  /** Jobs that begin within a time. */
+  readonly rate?: { readonly jobs: number; readonly per_ms?: number | undefined } | undefined;
+  /** A job that has not begun by then is dead, in milliseconds. */
+  readonly expires_ms?: number | undefined;
+}
+
 /** Options of a function. */
 export interface FunctionOptions {
+  /**
+   * Declares a queue for the function; `engine-queue` provides it. What is wrong with it is
+   * reported to `onError`.
+   */
+  readonly queue?: QueueDeclaration | undefined;
   /** One sentence for listings. */
   readonly description?: string | undefined;
   /** JSON Schema of the payload; the engine rejects other payloads with `invalid_payload`. */

@@ -28,7 +28,7 @@ import { type Connection, ConnectionListeners, ReconnectingConnection } from "./
 import { dialPlatform, headersOf, withTlsHint } from "./dial.ts";
 import { Handlers, type HandlerSetup } from "./handlers.ts";
 import { describeWorker } from "./identity.ts";
-import { planFunction } from "./implementation.ts";
+import { planFunction, queueTrigger, together } from "./implementation.ts";
 import { type InboundSetup, receive } from "./inbound.ts";
 import { FailurePrinter, markOutput, printError, setDefaultWorker, setLogSink } from "./logger.ts";
 import {
@@ -260,7 +260,9 @@ export class Worker implements AsyncDisposable {
     options: FunctionOptions = {},
   ): Registration {
     const { message, handler } = planFunction(id, implementation, options);
-    return this.#registrations.addFunction(message, handler);
+    const called = this.#registrations.addFunction(message, handler);
+    if (options.queue === undefined) return called;
+    return together(id, [this.registerTrigger(queueTrigger(id, options)), called]);
   }
 
   /**
@@ -461,13 +463,7 @@ export class Worker implements AsyncDisposable {
     const options = { description: `Messages of ${topic}`, metadata: { internal: true } };
     const called = this.registerFunction(function_id, handler, options);
     const trigger = this.registerTrigger({ type: "subscribe", function_id, config: { topic } });
-    return {
-      id: trigger.id,
-      unregister: () => {
-        trigger.unregister();
-        called.unregister();
-      },
-    };
+    return together(trigger.id, [trigger, called]);
   }
 
   /**

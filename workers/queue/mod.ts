@@ -2,9 +2,9 @@
  * `engine-queue`: jobs that are kept on disk and given to functions, at least once.
  *
  * `functions.ts` implements `engine::queue::*`. `named_queues.ts` has the queues of the
- * configuration, `function_jobs.ts` makes a call of a job. Below, `queues.ts` is the interface of
- * `engine/ports/queue.ts` on the store: `job_queue.ts` gives the jobs of one queue out,
- * `job_store.ts` is their layout.
+ * configuration, `declared_queues.ts` those of functions, `function_jobs.ts` makes a call of a job.
+ * Below, `queues.ts` is the interface of `engine/ports/queue.ts` on the store: `job_queue.ts` gives
+ * the jobs of one queue out, `job_store.ts` is their layout.
  *
  * @module
  */
@@ -12,6 +12,7 @@ import type { Worker } from "../../sdk/typescript/worker.ts";
 import { type BuiltinWorker, DRAIN_MS, type EngineHost } from "../kit/define.ts";
 import { fitConfig } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
+import { DeclaredQueues, QUEUE_TRIGGER_FORMAT } from "./declared_queues.ts";
 import { Replicas } from "./function_jobs.ts";
 import { QueueFunctions } from "./functions.ts";
 import { JobResults } from "./job_results.ts";
@@ -29,7 +30,7 @@ export const queue: BuiltinWorker<v.InferOutput<typeof Config>> = {
   summary: "Background jobs: durable queues with retries",
   offers: {
     functions: ["engine::queue::*", "engine::durable::publish"],
-    triggerTypes: ["durable:subscriber"],
+    triggerTypes: ["durable:subscriber", "queue"],
   },
   parse: (raw) => fitConfig(Config, raw),
   async start(worker, config, host) {
@@ -52,13 +53,28 @@ export const queue: BuiltinWorker<v.InferOutput<typeof Config>> = {
     started.defer(drained);
     const topics = new Topics({ store, named, directory });
     await topics.start();
+    const configured = new Set(Object.keys(all));
+    const declared = new DeclaredQueues({ store, named, directory, configured });
+    await declared.start();
     new QueueFunctions({ named, queues, results, topics, directory }).register(worker);
-    registerTriggerType(worker, topics);
+    registerTriggerTypes(worker, topics, declared);
     return started;
   },
 };
 
-function registerTriggerType(worker: Pick<Worker, "registerTriggerType">, topics: Topics): void {
+function registerTriggerTypes(
+  worker: Pick<Worker, "registerTriggerType">,
+  topics: Topics,
+  declared: DeclaredQueues,
+): void {
+  worker.registerTriggerType({
+    id: "queue",
+    description: "Declares a queue of the function: how its jobs are given out",
+    trigger_request_format: QUEUE_TRIGGER_FORMAT,
+  }, {
+    registerTrigger: (trigger) => declared.add(trigger),
+    unregisterTrigger: ({ id }) => declared.remove(id),
+  });
   worker.registerTriggerType({
     id: "durable:subscriber",
     description: "Runs a function for each message of a durable topic, at least once",

@@ -237,6 +237,17 @@ def test_a_message_is_published_and_a_subscription_is_heard(
         worker.subscribe("", hear)
 
 
+def test_a_function_declares_its_queue(worker: Worker, engine: FakeEngine) -> None:
+    function = worker.register_function("mail::send", print, queue={"max_retries": 5})
+
+    asked = engine.wait(lambda frame: frame["type"] == "registertrigger")
+    assert (asked["trigger_type"], asked["function_id"]) == ("queue", "mail::send")
+    assert asked["config"] == {"max_retries": 5}
+    function.unregister()
+    engine.wait(lambda frame: frame["type"] == "unregistertrigger")
+    engine.wait(lambda frame: frame["type"] == "unregisterfunction")
+
+
 def test_messages_share_frames_where_the_engine_wants_it(connect: Connect) -> None:
     engine = FakeEngine(batch=True)
     worker = connect(engine)

@@ -123,6 +123,7 @@ class Worker:
         response_format: Any = None,
         metadata: Any = None,
         namespace: str | None = None,
+        queue: Mapping[str, Any] | None = None,
     ) -> Registration:
         """
         Register a function; the same id again replaces it.
@@ -140,6 +141,11 @@ class Worker:
             response_format: JSON Schema of the result; reported, not checked.
             metadata: Any JSON value, shown in lists.
             namespace: Left out: the default one.
+            queue: Declares a queue for the function, which ``engine-queue`` provides: ``name``
+                (the id of the function), ``max_retries`` (attempts in all, 3), ``concurrency``
+                (10), ``concurrency_per_worker``, ``type`` (``"standard"`` or ``"fifo"`` with
+                ``message_group_field``), ``backoff_ms`` (1000), ``backoff_max_ms``, ``jitter``,
+                ``timeout_ms``, ``rate``, ``expires_ms``. A refusal is logged.
 
         Returns:
             The registration, for unregistering.
@@ -173,7 +179,19 @@ class Worker:
         check_registration(function.encode(), id)
         session, post = self._thread.session, self._thread.post
         post(lambda: session.add_function(function))
-        return Registration(id, lambda: post(lambda: session.remove_function(function)))
+        called = Registration(id, lambda: post(lambda: session.remove_function(function)))
+        if queue is None:
+            return called
+        declared: TriggerInput = {"type": "queue", "function_id": id, "config": dict(queue)}
+        if namespace is not None:
+            declared["namespace"] = namespace
+        trigger = self.register_trigger(declared)
+
+        def unregister() -> None:
+            trigger.unregister()
+            called.unregister()
+
+        return Registration(id, unregister)
 
     def register_trigger(self, trigger: TriggerInput) -> Registration:
         """
