@@ -47,8 +47,12 @@ const REQUESTS = {
     initial_value: Value,
     metadata: Value,
   }),
-  set: v.object({ id: v.string(), value: Value }),
-  get: v.object({ id: v.string(), raw: v.nullish(v.boolean(), false) }),
+  set: v.object({ id: v.string(), value: Value, expected_version: v.nullish(v.int(0)) }),
+  get: v.object({
+    id: v.string(),
+    raw: v.nullish(v.boolean(), false),
+    masked: v.nullish(v.boolean(), false),
+  }),
   list: v.object({}),
   schema: v.object({ id: v.string() }),
   history: v.object({ id: v.string() }),
@@ -130,7 +134,9 @@ export class Configurations {
     let event: ConfigurationEvent | undefined;
     await this.#setup.records.write(id, (old) => {
       const before = old ?? known;
-      const value = unmasked(before.schema, request.value as Json, before.value);
+      checkVersion(before, request.expected_version);
+      const { value, lost } = unmasked(before.schema, request.value as Json, before.value);
+      if (lost.length > 0) throw lostSecrets(id, lost);
       this.#checkValue(id, before.schema, check, value);
       const next = this.#changedTo(before, value, context);
       event = eventOf("configuration:updated", before, next);
@@ -142,7 +148,7 @@ export class Configurations {
 
   /** `configuration::get` */
   async get(payload: Json): Promise<JsonObject> {
-    const { id, raw } = read("get", REQUESTS.get, payload);
+    const { id, raw, masked: hides } = read("get", REQUESTS.get, payload);
     checkId(id);
     const { schema, value, version } = await this.#find(id);
     if (value === undefined) {
@@ -150,6 +156,8 @@ export class Configurations {
       throw new EngineError("NOT_FOUND", message, { details: { id } });
     }
     if (raw) return { id, value: masked(schema, value), version };
+    // Masked before it is expanded, so that no secret is read for it.
+    if (hides) return { id, value: this.#expand(schema, masked(schema, value)), version };
     const whole = this.#expand(schema, value);
     const problems = this.#compile(schema)(whole);
     if (problems.length > 0) throw invalidValue(id, problems, schema);
@@ -177,8 +185,14 @@ export class Configurations {
   async history(payload: Json): Promise<JsonObject> {
     const { id } = read("history", REQUESTS.history, payload);
     checkId(id);
-    const { changes } = await this.#find(id);
-    return { id, changes: changes as unknown as Json };
+    const { changes, schema } = await this.#find(id);
+    // The schema may have other secrets than when the change was made.
+    const shown = changes.map(({ old_value, new_value, ...change }) => ({
+      ...change,
+      old_value: masked(schema, old_value),
+      new_value: masked(schema, new_value),
+    }));
+    return { id, changes: shown };
   }
 
   /** @throws {EngineError} `NOT_REGISTERED`, with similar ids. */
@@ -277,7 +291,8 @@ export class Configurations {
 const DESCRIPTIONS: Readonly<Record<keyof typeof REQUESTS, string>> = {
   register: "Registers a configuration with its schema; a value that it has stays",
   set: "Sets the value of a configuration, which has to fit its schema",
-  get: "The value of a configuration, with its references expanded unless raw",
+  get:
+    "The value of a configuration, with its references expanded unless raw; secrets if not masked",
   list: "Lists the configurations, with secrets masked",
   schema: "The JSON Schema of a configuration",
   history: "The last changes of a configuration, the newest first, with secrets masked",
@@ -323,6 +338,25 @@ function checkId(id: string): void {
   const message = `${shown} is no id of a configuration: 1 to 64 lower case letters, digits, _ ` +
     "and -";
   throw new EngineError("INVALID_ID", message);
+}
+
+/** @throws {EngineError} `version_mismatch` */
+function checkVersion(
+  { id, version }: ConfigurationRecord,
+  expected_version: number | null | undefined,
+): void {
+  if (typeof expected_version !== "number" || expected_version === version) return;
+  const message = `Configuration ${id} has version ${version}, not ${expected_version}`;
+  throw new EngineError("version_mismatch", message, { details: { expected_version, version } });
+}
+
+/** The masked secrets of a value have none to keep, or it is not known which. */
+function lostSecrets(id: string, paths: readonly string[]): EngineError {
+  const rule = "is a masked secret that cannot be kept; set it anew";
+  const errors = paths.map((path) => ({ path, message: rule }));
+  const texts = errors.map(({ path, message }) => `${path || "/"} ${message}`);
+  const message = `The value of configuration ${id} cannot be set: ${texts.join("; ")}`;
+  return new EngineError("SCHEMA_INVALID", message, { details: { id, errors } });
 }
 
 function checkSize(what: string, value: Json, max: number): void {

@@ -227,3 +227,56 @@ Deno.test("there are so many entries and no more", async () => {
   assert.equal((await at.ask("register", { id: "more" })).code, "overloaded");
   assert.equal((await at.ask("register", { id: "c0", initial_value: 1 })).version, 1);
 });
+
+Deno.test("a set names the version that it is about, and fails if there is another", async () => {
+  await using at = await setup();
+  await at.register({ initial_value: { port: 80 } });
+  const set = (port: number, expected_version: Json) =>
+    at.ask("set", { id: "shop", value: { port }, expected_version });
+
+  assert.deepEqual((await set(81, 1)).new_value, { port: 81 });
+  const refused = await set(82, 1);
+  assert.equal(refused.code, "version_mismatch");
+  assert.deepEqual(refused.details, { expected_version: 1, version: 2 });
+  assert.deepEqual((await set(82, null)).new_value, { port: 82 });
+});
+
+Deno.test("a masked secret without one to keep is refused, at its place", async () => {
+  await using at = await setup();
+  await at.register({ initial_value: { port: 80 } });
+
+  const refused = await at.ask("set", { id: "shop", value: { port: 80, key: "[redacted]" } });
+
+  assert.equal(refused.code, "SCHEMA_INVALID");
+  assert.deepEqual((refused.details as JsonObject).errors, [{
+    path: "/key",
+    message: "is a masked secret that cannot be kept; set it anew",
+  }]);
+});
+
+Deno.test("get expands what is not masked, and reads nothing for a secret", async () => {
+  await using at = await setup({ environment: ["HOME"] });
+  const schema = {
+    properties: { home: { type: "string" }, key: { "x-secret": true }, port: { type: "integer" } },
+  };
+  const value = { home: "${HOME}", key: "k1", port: "${HOME_PORT_NOT_SET:80}" };
+  await at.ask("register", { id: "home", schema });
+  const refused = await at.ask("set", { id: "home", value });
+  assert.equal(refused.code, "EXPAND_FAILED"); // Only HOME is listed.
+
+  await at.ask("set", { id: "home", value: { ...value, port: 80 } });
+
+  assert.deepEqual((await at.ask("get", { id: "home", masked: true })).value, {
+    home: Deno.env.get("HOME"),
+    key: "[redacted]",
+    port: 80,
+  });
+});
+
+Deno.test("history masks what the schema calls a secret now", async () => {
+  await using at = await setup();
+  await at.ask("register", { id: "shop", initial_value: { port: 1, key: "early" } });
+  await at.register();
+
+  assert.doesNotMatch(JSON.stringify(await at.ask("history", { id: "shop" })), /early/);
+});

@@ -82,58 +82,126 @@ class Walk {
   }
 }
 
-/** Makes another value of one, part by part; `undefined`: the part stays. */
-type Replace = (part: Json, schemas: readonly JsonObject[], old: Json | undefined) =>
-  | Json
-  | undefined;
+/** A part of a value, and where it stands. */
+interface Part {
+  readonly value: Json;
+  readonly schemas: readonly JsonObject[];
+  /** JSON Pointer. */
+  readonly path: string;
+  /** What it was before, and that with its secrets masked. */
+  readonly old: Old | undefined;
+}
+
+interface Old {
+  readonly value: Json;
+  readonly shown: Json;
+}
+
+/** Makes another value of a part; `undefined`: its own parts are looked at. */
+type Replace = (part: Part) => Json | undefined;
 
 /** @throws {RangeError} When there is too much to look at. What `replace` throws. */
-function replaced(schema: Json, value: Json, old: Json | undefined, replace: Replace): Json {
+function replaced(schema: Json, value: Json, replace: Replace, old?: Old): Json {
   const walk = new Walk(schema);
-  const visit = (
-    part: Json,
-    schemas: readonly JsonObject[],
-    before: Json | undefined,
-    depth: number,
-  ): Json => {
+  const visit = (part: Part, depth: number): Json => {
     walk.count();
     if (depth > DEPTH_MAX) throw new RangeError("nested too deeply");
-    const other = replace(part, schemas, before);
+    const other = replace(part);
     if (other !== undefined) return other;
-    if (Array.isArray(part)) {
-      const olds = Array.isArray(before) ? before : [];
-      return part.map((item, i) => visit(item, walk.itemSchemas(schemas, i), olds[i], depth + 1));
+    const { value, schemas, path } = part;
+    if (Array.isArray(value)) {
+      const olds = oldItems(value, part.old);
+      return value.map((item, i) => {
+        const its = walk.itemSchemas(schemas, i);
+        return visit({ value: item, schemas: its, path: `${path}/${i}`, old: olds[i] }, depth + 1);
+      });
     }
-    if (!isObject(part)) return part;
-    const olds = isObject(before) ? before : {};
+    if (!isObject(value)) return value;
     const made: JsonObject = Object.create(null);
-    for (const [name, item] of Object.entries(part)) {
-      const was = Object.hasOwn(olds, name) ? olds[name] : undefined;
-      made[name] = visit(item, walk.memberSchemas(schemas, name), was, depth + 1);
+    for (const [name, item] of Object.entries(value)) {
+      const its = walk.memberSchemas(schemas, name);
+      const at = `${path}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+      made[name] = visit(
+        { value: item, schemas: its, path: at, old: oldMember(part.old, name) },
+        depth + 1,
+      );
     }
     return { ...made };
   };
-  return visit(value, walk.schemasOf(schema), old, 0);
+  return visit({ value, schemas: walk.schemasOf(schema), path: "", old }, 0);
+}
+
+function oldMember(old: Old | undefined, name: string): Old | undefined {
+  if (!isObject(old?.value) || !Object.hasOwn(old.value, name)) return undefined;
+  return { value: old.value[name]!, shown: isObject(old.shown) ? old.shown[name]! : REDACTED };
+}
+
+/**
+ * What the items of a list were before: those that look the same, wherever they stood, and in a
+ * list of the same length those in the same place. A secret never goes to another item because
+ * one before it was removed.
+ */
+function oldItems(items: readonly Json[], old: Old | undefined): (Old | undefined)[] {
+  if (!Array.isArray(old?.value) || !Array.isArray(old.shown)) return [];
+  const { value, shown } = old;
+  const texts = items.map((item) => JSON.stringify(item));
+  const before = shown.map((item) => JSON.stringify(item));
+  const at = (i: number) => ({ value: value[i]!, shown: shown[i]! });
+  const isLonger = before.every((text, i) => text === texts[i]);
+  if (isLonger) return before.map((_, i) => at(i));
+  const [places, counts] = [placesOf(before), placesOf(texts)];
+  const found = texts.map((text, i) => {
+    const [place, ...others] = places.get(text) ?? [];
+    if (place === undefined) return undefined;
+    if (others.length === 0 && counts.get(text)!.length === 1) return place;
+    return texts.length === before.length && before[i] === text ? i : undefined;
+  });
+  const taken = new Set(found);
+  return found.map((place, i) => {
+    const inPlace = texts.length === before.length && !taken.has(i) ? i : undefined;
+    const from = place ?? inPlace;
+    return from === undefined ? undefined : at(from);
+  });
+}
+
+/** Where each text stands in a list. */
+function placesOf(texts: readonly string[]): Map<string, number[]> {
+  const places = new Map<string, number[]>();
+  texts.forEach((text, i) => {
+    const own = places.get(text);
+    if (own) own.push(i);
+    else places.set(text, [i]);
+  });
+  return places;
 }
 
 /** The value with all secrets replaced by `[redacted]`. */
 export function masked(schema: Json, value: Json): Json {
   try {
-    return replaced(schema, value, undefined, (_, schemas) => {
-      return schemas.some(isSecret) ? REDACTED : undefined;
-    });
+    return replaced(schema, value, ({ schemas }) => schemas.some(isSecret) ? REDACTED : undefined);
   } catch (thrown) {
     if (thrown instanceof RangeError || thrown instanceof URIError) return REDACTED;
     throw thrown;
   }
 }
 
+/** A value whose masked secrets were put back. */
+export interface Unmasked {
+  readonly value: Json;
+  /** JSON Pointers of masked secrets that have none to keep. */
+  readonly lost: readonly string[];
+}
+
 /** The value with the old secrets where it has `[redacted]` in their place. */
-export function unmasked(schema: Json, value: Json, old: Json | undefined): Json {
-  if (old === undefined) return value;
-  return replaced(schema, value, old, (part, schemas, before) => {
-    return part === REDACTED && schemas.some(isSecret) ? before : undefined;
-  });
+export function unmasked(schema: Json, value: Json, old: Json | undefined): Unmasked {
+  const lost: string[] = [];
+  const before = old === undefined ? undefined : { value: old, shown: masked(schema, old) };
+  const whole = replaced(schema, value, ({ value, schemas, path, old }) => {
+    if (value !== REDACTED || !schemas.some(isSecret)) return undefined;
+    if (old === undefined) lost.push(path);
+    return old?.value;
+  }, before);
+  return { value: whole, lost };
 }
 
 /**
@@ -143,7 +211,7 @@ export function unmasked(schema: Json, value: Json, old: Json | undefined): Json
  * @throws What `expand` throws.
  */
 export function expanded(schema: Json, value: Json, expand: (text: string) => string): Json {
-  return replaced(schema, value, undefined, (part, schemas) => {
+  return replaced(schema, value, ({ value: part, schemas }) => {
     if (typeof part !== "string") return undefined;
     const text = expand(part);
     return text === part ? part : typed(text, schemas);

@@ -62,12 +62,46 @@ Deno.test("unmasked() keeps the secrets that a value has masked, and no others",
   const old = { key: "k", list: ["a", "b"], text: "t" };
 
   assert.deepEqual(unmasked(schema, { key: R, list: [R, "c"], text: R }, old), {
-    key: "k",
-    list: ["a", "c"],
-    text: R,
+    value: { key: "k", list: ["a", "c"], text: R },
+    lost: [],
   });
-  assert.deepEqual(unmasked(schema, { key: R }, undefined), { key: R });
-  assert.deepEqual(unmasked(schema, { key: R }, {}), { key: R });
+});
+
+Deno.test("unmasked() names masked secrets that were not there before", () => {
+  const schema = { properties: { key: SECRET, "a/b": { properties: { "~": SECRET } } } };
+
+  assert.deepEqual(unmasked(schema, { key: R }, undefined).lost, ["/key"]);
+  assert.deepEqual(unmasked(schema, { key: R, "a/b": { "~": R } }, {}).lost, ["/key", "/a~1b/~0"]);
+});
+
+Deno.test("unmasked() never gives a secret to another item of a list", () => {
+  const schema = { items: { properties: { key: SECRET } } };
+  const old = [{ host: "a", key: "ka" }, { host: "b", key: "kb" }];
+  const cases: [what: string, value: Json, keys: Json, lost?: string[]][] = [
+    ["an edit in place", [{ host: "a2", key: R }, { host: "b", key: R }], ["ka", "kb"]],
+    ["one more", [...old.map(({ host }) => ({ host, key: R })), { host: "c", key: "kc" }], [
+      "ka",
+      "kb",
+      "kc",
+    ]],
+    ["one removed", [{ host: "b", key: R }], ["kb"]],
+    ["another order", [{ host: "b", key: R }, { host: "a", key: R }], ["kb", "ka"]],
+    ["one inserted", [{ host: "c", key: "kc" }, { host: "a", key: R }, { host: "b", key: R }], [
+      "kc",
+      "ka",
+      "kb",
+    ]],
+    ["one removed, one edited", [{ host: "b2", key: R }], [R], ["/0/key"]],
+    ["one replaced", [{ host: "b", key: R }, { host: "c", key: R }], ["kb", R], ["/1/key"]],
+  ];
+  for (const [what, value, keys, lost = []] of cases) {
+    const { value: whole, lost: found } = unmasked(schema, value, old);
+    assert.deepEqual((whole as { key: Json }[]).map(({ key }) => key), keys, what);
+    assert.deepEqual(found, lost, what);
+  }
+  const plain = { items: SECRET };
+  assert.deepEqual(unmasked(plain, [R, R, "c"], ["a", "b"]).value, ["a", "b", "c"]);
+  assert.deepEqual(unmasked(plain, [R], ["a", "b"]).lost, ["/0"]);
 });
 
 Deno.test("expanded() makes numbers and booleans where the schema has no text", () => {
