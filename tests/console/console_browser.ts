@@ -190,6 +190,15 @@ export class ConsoleWorld implements AsyncDisposable {
   }
 }
 
+/** The texts of all WebSocket messages that a page gets from now on. */
+export function framesOf(page: Page): string[] {
+  const frames: string[] = [];
+  page.on("websocket", (socket) => {
+    socket.on("framereceived", ({ payload }) => frames.push(String(payload)));
+  });
+  return frames;
+}
+
 function configText([workers, http, page]: readonly number[], options: WorldOptions): string {
   const { workers: more = "", settings = "", observability } = options;
   return `engine:

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import type { JsonObject } from "../../mod.ts";
 import { until } from "../fakes/until.ts";
-import { browserTest, ConsoleWorld } from "./console_browser.ts";
+import { browserTest, ConsoleWorld, framesOf } from "./console_browser.ts";
 
 const QUEUE = {
   workers: "  - name: engine-queue\n    config:\n      queues:\n" +
@@ -105,11 +105,24 @@ Deno.test({
       await page.getByText("No job waits").waitFor();
     });
 
-    await t.step("a page without the key looks, and cannot act", async () => {
-      const guest = await world.openPage("/queues/mail", { operator: false });
+    await t.step("a page without the key looks, gets no payload, and cannot act", async () => {
+      await world.call("engine::queue::pause", { queue: "slow" });
+      await enqueue("slow", "later-2", { to: "not-for-guests" });
+      await enqueue("mail", "lost-4", { cc: "not-for-guests" });
+      const guest = await world.blankPage();
+      const frames = framesOf(guest);
+      await guest.goto(`${world.consoleUrl}/queues/slow?tab=waiting`);
       await guest.getByText("This page may only look").waitFor();
+      await button(guest, "Job later-2").click();
+      await guest.getByText("shown to the engine's own user only").waitFor();
+      await guest.goto(`${world.consoleUrl}/queues/mail?tab=dead`);
+      await letter(guest, "lost-4").click();
+      await guest.getByText("no address").first().waitFor();
+      await guest.getByText("shown to the engine's own user only").waitFor();
 
       assert.equal(await button(guest, "Pause").isDisabled(), true);
+      assert.ok(frames.some((frame) => frame.includes("lost-4")));
+      assert.deepEqual(frames.filter((frame) => frame.includes("not-for-guests")), []);
     });
 
     assert.deepEqual(world.problems, []);

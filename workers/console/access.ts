@@ -37,8 +37,18 @@ const CONNECTION_FUNCTIONS = /^engine::(workers::register|register_trigger|unreg
 const REMOVAL = /^engine::(traces|logs)::clear$/;
 /** Functions that decide about the jobs of others. */
 const QUEUE_ACTIONS = /^engine::queue::(pause|resume|purge|(redrive|discard)(_message)?)$/;
+/** Functions of configurations that change one, or return its secrets. */
+const CONFIGURATION_ACTIONS = /^configuration::(register|set|get)$/;
+/** Functions that change the items of streams, or send to all who follow one. */
+const STREAM_ACTIONS = /^stream::(set|update|delete|send)$/;
 /** Attributes of spans that only operators see. */
 const PAYLOAD_ATTRIBUTES = ["engine.request", "engine.response"];
+/** Where functions of queues have what jobs take and return. */
+const JOB_PAYLOADS: Readonly<Record<string, string>> = {
+  "engine::queue::peek": "payload",
+  "engine::queue::dlq_messages": "payload",
+  "engine::queue::result": "result",
+};
 const SECRET_KEY = ["console", "secret"];
 
 /** Why a request is refused; `undefined`: it is not. */
@@ -90,7 +100,8 @@ export function checkCall(rights: Rights, functionId: string): void {
   if (rights === "operator" || GUEST_SUPERVISION.test(functionId)) return;
   const isRestricted = functionId.startsWith("engine::supervisor::") ||
     CONNECTION_FUNCTIONS.test(functionId) || REMOVAL.test(functionId) ||
-    QUEUE_ACTIONS.test(functionId);
+    QUEUE_ACTIONS.test(functionId) || CONFIGURATION_ACTIONS.test(functionId) ||
+    STREAM_ACTIONS.test(functionId);
   if (!isRestricted) return;
   throw new EngineError(
     "FORBIDDEN",
@@ -99,13 +110,28 @@ export function checkCall(rights: Rights, functionId: string): void {
   );
 }
 
-/** Whether results of a function hold payloads, which only operators see. */
-export function holdsPayloads(functionId: string): boolean {
-  return functionId.startsWith("engine::traces::");
+/**
+ * How guests see the results of a function: without the payloads that others exchange, which only
+ * operators see. `undefined`: as they are.
+ */
+export function guestView(
+  functionId: string,
+): ((result: Json | undefined) => Json | undefined) | undefined {
+  if (functionId.startsWith("engine::traces::")) return withoutPayloads;
+  const member = Object.hasOwn(JOB_PAYLOADS, functionId) ? JOB_PAYLOADS[functionId] : undefined;
+  return member === undefined ? undefined : (result) => withoutMember(result, member);
 }
 
-/** The same result without the payloads of calls. */
-export function withoutPayloads(result: Json | undefined): Json | undefined {
+/** The same jobs, in a list or below `jobs`, or the same result without a member. */
+function withoutMember(result: Json | undefined, member: string): Json | undefined {
+  if (Array.isArray(result)) return result.map((job) => withoutMember(job, member)!);
+  if (result === null || typeof result !== "object") return result;
+  const { [member]: _, ...rest } = result;
+  return "jobs" in rest ? { ...rest, jobs: withoutMember(rest["jobs"], member)! } : rest;
+}
+
+/** The same result without the payloads of recorded calls. */
+function withoutPayloads(result: Json | undefined): Json | undefined {
   if (Array.isArray(result)) {
     return result.filter((part) => !isPayload(part)).map((part) => withoutPayloads(part)!);
   }

@@ -9,14 +9,13 @@ import {
   addressKey,
   checkCall,
   derive,
-  holdsPayloads,
+  guestView,
   isSameText,
   operatorKeyOf,
   randomSecret,
   requestProblem,
   rightsOf,
   storedSecret,
-  withoutPayloads,
 } from "./access.ts";
 
 /** A request with these headers; `Request` would not let a test set some of them. */
@@ -180,7 +179,28 @@ Deno.test("checkCall() lets the operator call everything", () => {
   for (const name of CHANGES) checkCall("operator", `engine::supervisor::${name}`);
 });
 
-Deno.test("withoutPayloads() removes payloads wherever they are, and nothing else", () => {
+Deno.test("checkCall() refuses a guest that changes configurations or streams, or reads secrets", () => {
+  for (
+    const id of [
+      "configuration::register",
+      "configuration::set",
+      "configuration::get",
+      "stream::set",
+      "stream::update",
+      "stream::delete",
+      "stream::send",
+    ]
+  ) {
+    assert.throws(() => checkCall("guest", id), { code: "FORBIDDEN" });
+    checkCall("operator", id);
+  }
+  for (const id of ["configuration::list", "configuration::history", "stream::list"]) {
+    checkCall("guest", id);
+  }
+});
+
+Deno.test("guestView() removes payloads of traces wherever they are, and nothing else", () => {
+  const view = guestView("engine::traces::tree")!;
   const span = {
     name: "math::add",
     attributes: [["engine.worker", "math"], ["engine.request", "{}"], ["engine.response", "3"]],
@@ -188,7 +208,7 @@ Deno.test("withoutPayloads() removes payloads wherever they are, and nothing els
     children: [{ attributes: [["engine.request", "deep"]], n: null }],
   };
 
-  assert.deepEqual(withoutPayloads({ spans: [span], total: 1 }), {
+  assert.deepEqual(view({ spans: [span], total: 1 }), {
     spans: [{
       name: "math::add",
       attributes: [["engine.worker", "math"]],
@@ -197,16 +217,29 @@ Deno.test("withoutPayloads() removes payloads wherever they are, and nothing els
     total: 1,
   });
   for (const plain of [undefined, null, 1, "engine.request", true]) {
-    assert.equal(withoutPayloads(plain), plain);
+    assert.equal(view(plain), plain);
   }
 });
 
-Deno.test("holdsPayloads() is true for functions of traces only", () => {
+Deno.test("guestView() removes payloads and results of jobs, and nothing else", () => {
+  const job = { id: "j1", function_id: "mail::send", error: "no address" };
+  const full = { ...job, payload: { to: "ann" } };
+
+  assert.deepEqual(guestView("engine::queue::peek")!({ jobs: [full, full] }), { jobs: [job, job] });
+  assert.deepEqual(guestView("engine::queue::dlq_messages")!([full]), [job]);
   assert.deepEqual(
-    ["engine::traces::list", "engine::traces::explain", "engine::logs::list", "a::b"]
-      .map(holdsPayloads),
-    [true, true, false, false],
+    guestView("engine::queue::result")!({ id: "j1", result: { jobs: 5 }, done_at_ms: 1 }),
+    { id: "j1", done_at_ms: 1 },
   );
+  for (const plain of [undefined, null, 1, []]) {
+    assert.deepEqual(guestView("engine::queue::peek")!(plain), plain);
+  }
+});
+
+Deno.test("guestView() is for functions that return payloads only", () => {
+  const ids = ["engine::queue::list", "engine::queue::stats", "engine::logs::list", "a::b"];
+
+  assert.deepEqual(ids.map(guestView), ids.map(() => undefined));
 });
 
 /** A file with this text. */

@@ -13,7 +13,7 @@ import type { ErrorBody, Json } from "../../sdk/typescript/wire/protocol.ts";
 import * as v from "../kit/schema.ts";
 import { problemsOf } from "../kit/fit.ts";
 import { isTooDeep, JSON_DEPTH_MAX } from "../../sdk/typescript/wire/json_depth.ts";
-import { checkCall, holdsPayloads, type Rights, withoutPayloads } from "./access.ts";
+import { checkCall, guestView, type Rights } from "./access.ts";
 import { beginTrace, type EngineClient, errorBodyOf } from "./engine_client.ts";
 import type { HttpProxy } from "./http_proxy.ts";
 import { type BrowserSocket, Outbox } from "./outbox.ts";
@@ -212,8 +212,8 @@ export class BrowserConnection {
         ...timeout_ms !== undefined && { timeout_ms },
         ...metadata !== undefined && { metadata },
       });
-      const hidesPayloads = rights === "guest" && holdsPayloads(function_id);
-      const shown = hidesPayloads ? withoutPayloads(result) : result;
+      const view = rights === "guest" ? guestView(function_id) : undefined;
+      const shown = view ? view(result) : result;
       const duration_ms = duration();
       return {
         type: "result",
@@ -271,13 +271,12 @@ export class BrowserConnection {
   }
 
   #watchQuery({ id, query, on }: QueryMessage, rights: Rights): void {
-    const hidesPayloads = rights === "guest" && holdsPayloads(query.function_id);
-    const view = hidesPayloads && { view: { name: "guest", apply: withoutPayloads } };
+    const apply = rights === "guest" ? guestView(query.function_id) : undefined;
     const watch: QueryWatch = this.#services.queries.watch({
       query,
       on,
       isOperator: rights === "operator",
-      ...view,
+      ...apply && { view: { name: "guest", apply } },
     }, {
       changed: (change, state) => {
         const text = change.type === "patch"

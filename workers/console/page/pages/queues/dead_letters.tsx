@@ -13,7 +13,6 @@ import {
   formatCount,
   formatDateTime,
   JsonEdit,
-  JsonView,
   Pairs,
   parseJson,
   Skeleton,
@@ -21,7 +20,7 @@ import {
   visibleJson,
 } from "../../kit/mod.ts";
 import { copiedId, functionLink } from "../references.tsx";
-import { type Act, ON, traceLink } from "./queue_act.tsx";
+import { type Act, JobPayload, ON, traceLink } from "./queue_act.tsx";
 import type { DeadRow, QueueRow } from "./queue_rows.ts";
 
 /** Dead letters of one page. */
@@ -192,7 +191,7 @@ function Letter({ letter, act, mayAct }: LetterProps): VNode {
       )}
       {editing ? <EditAndRetry letter={letter} act={act} onClose={() => setEditing(false)} /> : (
         <>
-          <JsonView value={letter.payload} label="Payload" depth={3} />
+          <JobPayload payload={letter.payload} />
           <LetterActions
             letter={letter}
             act={act}
@@ -243,7 +242,7 @@ function outcome(count: unknown, said: string): string {
 function EditAndRetry(
   { letter, act, onClose }: Pick<LetterProps, "letter" | "act"> & { readonly onClose: () => void },
 ): VNode {
-  const [text, setText] = useState(() => visibleJson(letter.payload, 2));
+  const [text, setText] = useState(() => visibleJson(letter.payload ?? null, 2));
   const [busy, setBusy] = useState(false);
   const parsed = parseJson(text);
   const send = () => {

@@ -1,12 +1,13 @@
 /**
- * What the views of a queue share: calls that change it, who may make them, links to traces.
+ * What the views of a queue share: calls that change it, who may make them, payloads, links to
+ * traces.
  *
  * @module
  */
 import type { VNode } from "preact";
-import type { JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
+import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedTrigger } from "../../../wire.ts";
-import { Code, Link, link, useLive, useShell } from "../../kit/mod.ts";
+import { Code, JsonView, Link, link, useLive, useShell } from "../../kit/mod.ts";
 
 /** Nothing fires when a job begins or ends, so lists of jobs are asked for again now and then. */
 export const ON: readonly WatchedTrigger[] = [
@@ -43,10 +44,17 @@ export function ReadOnlyNotice(): VNode | null {
   if (useLive().status.value.connection !== "open") return null;
   return (
     <p class="quiet">
-      This page may only look. To pause queues and retry jobs, open it with{" "}
+      This page may only look. To see payloads, pause queues and retry jobs, open it with{" "}
       <Code>engine console --open</Code>
     </p>
   );
+}
+
+/** The payload of a job, which only operators see. */
+export function JobPayload({ payload }: { payload: Json | undefined }): VNode {
+  return payload === undefined
+    ? <p class="quiet">Payloads are shown to the engine's own user only.</p>
+    : <JsonView value={payload} label="Payload" depth={3} />;
 }
 
 /** A link to the trace of a job. */

@@ -18,7 +18,6 @@ import {
   formatDateTime,
   formatDuration,
   formatRate,
-  JsonView,
   Pairs,
   Panel,
   Skeleton,
@@ -29,7 +28,7 @@ import {
 } from "../../kit/mod.ts";
 import { functionLink } from "../references.tsx";
 import { DeadLetters } from "./dead_letters.tsx";
-import { type Act, ON, ReadOnlyNotice, traceLink, useAct } from "./queue_act.tsx";
+import { type Act, JobPayload, ON, ReadOnlyNotice, traceLink, useAct } from "./queue_act.tsx";
 import {
   type QueueRow,
   type QueuesState,
@@ -243,7 +242,7 @@ function WaitingJob(
           </Badge>
         )}
         {functionLink(job.function_id)}
-        <code class="cut">{briefJson(job.payload)}</code>
+        {job.payload !== undefined && <code class="cut">{briefJson(job.payload)}</code>}
         {traceLink(job.trace_id)}
       </div>
       {open && (
@@ -256,7 +255,7 @@ function WaitingJob(
               ["Last error", job.error ?? null],
             ]}
           />
-          <JsonView value={job.payload} label="Payload" depth={3} />
+          <JobPayload payload={job.payload} />
         </>
       )}
     </div>

@@ -47,7 +47,8 @@ export interface WaitingRow {
   readonly id: string;
   readonly state: "waiting" | "running" | "delayed";
   readonly function_id: string;
-  readonly payload: Json;
+  /** Only operators' pages get it. */
+  readonly payload?: Json;
   readonly attempts: number;
   readonly enqueued_at_ms: number;
   readonly due_at_ms?: number;
@@ -59,7 +60,8 @@ export interface WaitingRow {
 export interface DeadRow {
   readonly id: string;
   readonly function_id: string;
-  readonly payload: Json;
+  /** Only operators' pages get it. */
+  readonly payload?: Json;
   readonly error: string;
   /** The last attempts, the oldest first. */
   readonly failures: readonly {
