@@ -28,7 +28,24 @@ export type { Channel, ChannelOptions } from "./sdk/typescript/channels/channels
 export type { ChannelReader } from "./sdk/typescript/channels/reader.ts";
 export type { ChannelWriter } from "./sdk/typescript/channels/writer.ts";
 export type { ChannelDirection, ChannelRef } from "./sdk/typescript/wire/channels.ts";
+export type {
+  ConfigurationOptions,
+  LiveConfiguration,
+} from "./sdk/typescript/builtin/live_configuration.ts";
 export { Logger, type LogTarget } from "./sdk/typescript/logger.ts";
+export type {
+  Awaitable,
+  Stream,
+  StreamChange,
+  StreamEventOptions,
+  StreamGroup,
+  StreamItemPlace,
+  StreamSource,
+  StreamSubscriber,
+  StreamTriggerEvent,
+  StreamTriggerOptions,
+  UpdateOp,
+} from "./sdk/typescript/builtin/streams.ts";
 export { registerWorker, Worker } from "./sdk/typescript/worker.ts";
 export {
   EngineError,

@@ -295,6 +295,78 @@ interface ChannelOptions {
     readonly bufferFrames?: number | undefined;
 }
 
+/** Options of `Worker.configuration()`. */
+interface ConfigurationOptions {
+    /**
+     * JSON Schema of the value. With any of these members the configuration is registered first; a
+     * value that it has stays.
+     */
+    readonly schema?: Json | undefined;
+    /** The value if it has none yet. */
+    readonly initial_value?: Json | undefined;
+    /** Name in listings. @default the id */
+    readonly name?: string | undefined;
+    /** One sentence for listings. */
+    readonly description?: string | undefined;
+    /** Any JSON, for listings. */
+    readonly metadata?: Json | undefined;
+    /**
+     * Receives what a later read failed with; once until it changes. The value stays as it is.
+     *
+     * @default `onError` of the worker
+     */
+    readonly onError?: ((error: EngineError) => void) | undefined;
+}
+
+/**
+ * A configuration whose {@linkcode LiveConfiguration.value} is always the present one. Created by
+ * `Worker.configuration()`.
+ *
+ * @example
+ * ```ts
+ * import { registerWorker } from "engine-sdk";
+ *
+ * async function run() {
+ *   const worker = registerWorker();
+ *   using mail = await worker.configuration<{ port: number }>("mail", {
+ *     schema: { type: "object", properties: { port: { type: "integer" } } },
+ *     initial_value: { port: 25 },
+ *   });
+ *   console.log(mail.value.port);
+ *   for await (const { port } of mail.changes()) console.log("now", port);
+ * }
+ * ```
+ */
+interface LiveConfiguration<Value = Json> extends Disposable {
+    /** Its id. */
+    readonly id: string;
+    /**
+     * The value, with references expanded and secrets in plain text: the last one that could be read.
+     * Another change makes another value; this one is never changed.
+     */
+    readonly value: Value;
+    /** How often it was set, from 1 on. */
+    readonly version: number;
+    /** Why the value may be out of date; `undefined` while it is current. */
+    readonly error: EngineError | undefined;
+    /**
+     * The values that follow, each once. A program that is slower than the changes gets the latest
+     * one only. Ends when the configuration or the worker is closed, or `signal` is aborted.
+     */
+    changes(options?: {
+        readonly signal?: AbortSignal | undefined;
+    }): AsyncIterableIterator<Value>;
+    /**
+     * Calls `listener` with each value that follows; the returned function removes it. What it throws
+     * is reported to `onError`.
+     *
+     * @throws {EngineError} `INVALID_ARGUMENTS` if it is not a function.
+     */
+    onChange(listener: (value: Value) => void): () => void;
+    /** Stops to follow; the value stays as it is. Nothing the second time. */
+    close(): void;
+}
+
 /**
  * Writes log lines to the console and to the logs of the engine, with the trace of the handler that
  * runs. `data` is any JSON.
@@ -411,6 +483,313 @@ interface EnqueueOptions {
     timeout_ms?: number;
     /** `engine::queue::result` returns the result for so many milliseconds. */
     keep_result_ms?: number;
+}
+
+/** What a {@linkcode StreamSource} returns: a value, or a promise of it. */
+type Awaitable<Value> = Value | Promise<Value>;
+
+/**
+ * A stream: items by group and id, kept by `engine-stream`. Created by `Worker.stream()`, which
+ * sends nothing.
+ *
+ * Its calls fail as those of `Worker.trigger()` do: `function_not_found` without `engine-stream`,
+ * `JSON_ERROR` for a name that is not allowed, `STREAM_<OP>_ERROR`, `overloaded`.
+ *
+ * @example
+ * ```ts
+ * import { registerWorker } from "engine-sdk";
+ *
+ * interface Message {
+ *   text: string;
+ * }
+ * async function greet() {
+ *   await using worker = registerWorker();
+ *   const chat = worker.stream<Message>("chat");
+ *   chat.onEvent(({ id, event }) => console.log(id, event.type), { group_id: "room-1" });
+ *   await chat.group("room-1").set("m1", { text: "hi" });
+ *   return await chat.groups();
+ * }
+ * ```
+ */
+interface Stream<Item = Json> {
+    /** Its name. */
+    readonly name: string;
+    /** A group of it; sends nothing. */
+    group(id: string): StreamGroup<Item>;
+    /** The groups that have items, sorted. */
+    groups(): Promise<string[]>;
+    /**
+     * Calls `handler` with each event until it is unregistered. What the engine refuses is reported
+     * to `onError` of the worker.
+     *
+     * @throws {EngineError} `INVALID_ARGUMENTS`
+     */
+    onEvent(handler: Handler<StreamTriggerEvent<Item>>, options?: StreamEventOptions): Registration;
+    /**
+     * Calls `handler` before a client may follow a group or an item of this stream. It refuses with
+     * `false` or `{ unauthorized: true }`; one that fails refuses as well. While no worker has a
+     * handler, everyone may follow: let the auth function of `engine-stream` refuse strangers.
+     *
+     * @throws {EngineError} `INVALID_ARGUMENTS`
+     */
+    onJoin<Context = Json>(handler: Handler<StreamSubscriber<Context>>, options?: StreamTriggerOptions): Registration;
+    /**
+     * Calls `handler` after each subscription that was allowed has ended.
+     *
+     * @throws {EngineError} `INVALID_ARGUMENTS`
+     */
+    onLeave<Context = Json>(handler: Handler<StreamSubscriber<Context>>, options?: StreamTriggerOptions): Registration;
+}
+
+/** A group of a stream. */
+interface StreamGroup<Item = Json> {
+    /** Name of the stream. */
+    readonly stream: string;
+    /** Its id. */
+    readonly id: string;
+    /** An item; `undefined` if there is none. */
+    get(item_id: string): Promise<Item | undefined>;
+    /**
+     * Stores an item. Resolves when it is on disk; all that follow it get `create` or `update`.
+     *
+     * @param options `ttl_ms`: the item is removed after so many milliseconds. Default: never.
+     */
+    set(item_id: string, item: Item, options?: {
+        readonly ttl_ms?: number | undefined;
+    }): Promise<StreamChange<Item>>;
+    /** Changes an item in one step; a missing one begins as `{}`. */
+    update(item_id: string, ops: readonly UpdateOp[]): Promise<StreamChange<Item>>;
+    /** Removes an item; resolves with it, `undefined` if there was none. */
+    delete(item_id: string): Promise<Item | undefined>;
+    /** The items, the oldest first. */
+    list(): Promise<Item[]>;
+    /**
+     * Sends an event to all that follow the group; nothing is stored.
+     *
+     * @param type Its name, such as `typing`.
+     * @param data Any JSON. Default: `null`.
+     * @param item_id The item that it is about. Default: none.
+     */
+    send(type: string, data?: Json, item_id?: string): Promise<void>;
+}
+
+/** What `set` and `update` of an item did. */
+interface StreamChange<Item = Json> {
+    /** The item before; `null` if there was none. */
+    readonly old_value: Item | null;
+    /** The item now. */
+    readonly new_value: Item;
+    /** Operations of an update that could not be applied; the others were. */
+    readonly errors?: readonly {
+        readonly op_index: number;
+        readonly code: string;
+        readonly message: string;
+    }[];
+}
+
+/**
+ * One operation of an update, which is atomic for its item. `path` names a member of the item; an
+ * array of names leads into nested objects; `""` is the item itself.
+ */
+type UpdateOp = {
+    readonly type: "set";
+    readonly path: string;
+    readonly value: Json;
+} | {
+    readonly type: "merge";
+    readonly path?: string | readonly string[];
+    readonly value: JsonObject;
+} | {
+    readonly type: "increment" | "decrement";
+    readonly path: string;
+    readonly by: number;
+} | {
+    readonly type: "append";
+    readonly path?: string | readonly string[];
+    readonly value: Json;
+} | {
+    readonly type: "remove";
+    readonly path: string;
+};
+
+/**
+ * Runs one call: returns the result, or throws.
+ *
+ * `payload` is `null` if the caller sent none; `metadata` is that of the caller or of the trigger.
+ * A handler that returns `undefined` has no result. An error with a string property `code` keeps
+ * its code; any other reaches the caller as `invocation_failed`.
+ *
+ * @example
+ * ```ts
+ * import type { Handler } from "engine-sdk";
+ *
+ * const add: Handler<{ a: number; b: number }> = async ({ a, b }, _metadata, context) => {
+ *   context.progress({ done: 0.5 });
+ *   await fetch("https://example.com/log", { signal: context.signal });
+ *   return { c: a + b };
+ * };
+ * ```
+ */
+type Handler<In = Json, Out = unknown> = (payload: In, metadata: Json | undefined, context: CallContext) => Out | Promise<Out>;
+
+/** The call that a handler is running: its ids, its deadline, and its connection to the caller. */
+interface CallContext {
+    /** Id of the invocation, assigned by the engine; `undefined` if the caller wants no result. */
+    readonly invocation_id: string | undefined;
+    /** Id of the function, such as `math::add`. */
+    readonly function_id: string;
+    /** Id of the caller's connection; set for workers in the process of the engine only. */
+    readonly caller: string | undefined;
+    /**
+     * Aborted when the caller cancels the call, its timeout passes, or the connection is lost. Its
+     * `reason` is an {@linkcode EngineError}, `cancelled` or `invocation_stopped`.
+     */
+    readonly signal: AbortSignal;
+    /** How long the caller waits, in milliseconds from the arrival of the call. */
+    readonly timeout_ms: number | undefined;
+    /** W3C `traceparent` of the call. */
+    readonly traceparent: string | undefined;
+    /** W3C `baggage` of the call. */
+    readonly baggage: string | undefined;
+    /** Sends `data` to the `onProgress` of the caller; ignored when the call has ended. */
+    progress(data: Json): void;
+}
+
+/** An event of a stream, as the function of a trigger of type `stream` gets it. */
+interface StreamTriggerEvent<Item = Json> {
+    /** Always `stream`. */
+    readonly type: "stream";
+    /** Milliseconds since 1970. */
+    readonly timestamp: number;
+    /** Name of the stream. */
+    readonly streamName: string;
+    /** The group. */
+    readonly groupId: string;
+    /** The item; `null` for an event of the group that was sent. */
+    readonly id: string | null;
+    /** What happened; `data` of `delete` is the removed item. `event` is what was sent. */
+    readonly event: {
+        readonly type: "create" | "update" | "delete";
+        readonly data: Item;
+    } | {
+        readonly type: "event";
+        readonly event: {
+            readonly type: string;
+            readonly data: Json;
+        };
+    };
+}
+
+/** Options of {@linkcode Stream.onEvent}. */
+interface StreamEventOptions extends StreamTriggerOptions {
+    /** Only events of this group. Default: all. */
+    readonly group_id?: string | undefined;
+    /** Only events of items with this id. Default: all. */
+    readonly item_id?: string | undefined;
+}
+
+/** Options of a function that is called for a stream. */
+interface StreamTriggerOptions {
+    /**
+     * Id of the function: workers that use the same id share its calls. By default each worker has
+     * one of its own, and every worker gets every call.
+     */
+    readonly function_id?: string | undefined;
+    /** A function that gets the same payload first; when it returns `false`, nothing is called. */
+    readonly condition_function_id?: string | undefined;
+    /** Second argument of the handler. */
+    readonly metadata?: Json | undefined;
+}
+
+/** A registered function, trigger or trigger type. */
+interface Registration {
+    /** Id of the function, the trigger or the trigger type. */
+    readonly id: string;
+    /** Removes the registration; has no effect the second time. */
+    unregister(): void;
+}
+
+/** A subscription of a client, as functions of `stream:join` and `stream:leave` get it. */
+interface StreamSubscriber<Context = Json> {
+    /** The id that the client gave it. */
+    readonly subscription_id: string;
+    /** Name of the stream. */
+    readonly stream_name: string;
+    /** The group. */
+    readonly group_id: string;
+    /** The item that is followed; `null`: the whole group. */
+    readonly id: string | null;
+    /** What the auth function of `engine-stream` returned; `null` without one. */
+    readonly context: Context;
+}
+
+/** Where an item is, as the functions of a {@linkcode StreamSource} get it. */
+interface StreamItemPlace {
+    /** Name of the stream. */
+    readonly stream_name: string;
+    /** The group. */
+    readonly group_id: string;
+    /** The item. */
+    readonly item_id: string;
+}
+
+/**
+ * Keeps the items of a stream in place of the engine, such as in a database.
+ *
+ * The engine calls it for `stream::get` and the others, and passes changes on to all that follow
+ * the stream, as `set`, `update` and `delete` answer. What it throws reaches the caller as
+ * `STREAM_<OP>_ERROR`. `ttl_ms` of `set` is its own matter.
+ *
+ * @example The items are in a map; changes of it reach all that follow the stream
+ * ```ts
+ * import { registerWorker } from "engine-sdk";
+ *
+ * const users = new Map<string, { name: string }>();
+ * const worker = registerWorker();
+ * worker.createStream<{ name: string }>("users", {
+ *   get: ({ item_id }) => users.get(item_id),
+ *   set: ({ item_id, data }) => {
+ *     const old_value = users.get(item_id);
+ *     users.set(item_id, data);
+ *     return { old_value, new_value: data };
+ *   },
+ *   delete: ({ item_id }) => {
+ *     const old_value = users.get(item_id);
+ *     users.delete(item_id);
+ *     return { old_value };
+ *   },
+ *   list: () => [...users.values()],
+ *   listGroups: () => ["all"],
+ * });
+ * await worker.shutdown();
+ * ```
+ */
+interface StreamSource<Item = Json> {
+    /** An item; `undefined` if there is none. */
+    get(place: StreamItemPlace, context: CallContext): Awaitable<Item | null | undefined>;
+    /** Stores an item, and returns it with the one before. */
+    set(request: StreamItemPlace & {
+        readonly data: Item;
+        readonly ttl_ms?: number | null;
+    }, context: CallContext): Awaitable<{
+        readonly old_value?: Item | null | undefined;
+        readonly new_value: Item;
+    }>;
+    /** Removes an item, and returns it if there was one. */
+    delete(place: StreamItemPlace, context: CallContext): Awaitable<{
+        readonly old_value?: Item | null | undefined;
+    }>;
+    /** The items of a group, in the order in which clients get them. */
+    list(group: Pick<StreamItemPlace, "stream_name" | "group_id">, context: CallContext): Awaitable<readonly Item[]>;
+    /** The groups that have items. */
+    listGroups(stream: Pick<StreamItemPlace, "stream_name">, context: CallContext): Awaitable<readonly string[]>;
+    /** Changes an item. Without it, `stream::update` changes the items that the engine keeps. */
+    update?(request: StreamItemPlace & {
+        readonly ops: readonly UpdateOp[];
+    }, context: CallContext): Awaitable<{
+        readonly old_value?: Item | null | undefined;
+        readonly new_value: Item;
+    }>;
 }
 
 /**
@@ -671,27 +1050,6 @@ declare class Worker implements AsyncDisposable {
      *
      * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for formats that JSON cannot
      * represent.
-     *
-     * @example A type whose triggers fire at an interval
-     * ```ts
-     * import { registerWorker, TriggerAction } from "engine-sdk";
-     *
-     * const worker = registerWorker();
-     * const timers = new Map<string, ReturnType<typeof setInterval>>();
-     * worker.registerTriggerType<{ ms: number }>({ id: "interval", description: "Every n ms" }, {
-     *   registerTrigger({ id, function_id, config, metadata }) {
-     *     if (!(config.ms > 0)) throw new Error("config.ms must be a number above 0");
-     *     const action = TriggerAction.Void();
-     *     const fire = () => worker.trigger({ function_id, payload: {}, metadata, action });
-     *     timers.set(id, setInterval(fire, config.ms));
-     *   },
-     *   unregisterTrigger({ id }) {
-     *     clearInterval(timers.get(id));
-     *     timers.delete(id);
-     *   },
-     * });
-     * await worker.shutdown();
-     * ```
      */
     registerTriggerType<Config = Json>(type: TriggerTypeInput, handlers: TriggerHandlers<Config>): Registration;
     /**
@@ -787,6 +1145,32 @@ declare class Worker implements AsyncDisposable {
      */
     subscribe<Data = Json>(topic: string, handler: Handler<Data>): Registration;
     /**
+     * A stream of `engine-stream`, whose items and events this worker reads and writes; see
+     * {@linkcode Stream}.
+     *
+     * @param name Such as `chat`.
+     * @throws {EngineError} `INVALID_ARGUMENTS`
+     */
+    stream<Item = Json>(name: string): Stream<Item>;
+    /**
+     * Keeps the items of a stream in this worker, in place of the engine: registers the functions
+     * `stream::get(<name>)`, `set`, `delete`, `list`, `list_groups`, and `update` if there is one.
+     *
+     * @throws {EngineError} `INVALID_ARGUMENTS`
+     */
+    createStream<Item = Json>(name: string, source: StreamSource<Item>): Registration;
+    /**
+     * A value of `engine-configuration` that stays current: it is read again after every change and
+     * every reconnect; see {@linkcode LiveConfiguration}.
+     *
+     * @param id Such as `mail`.
+     * @throws {InvocationError} As {@linkcode Worker.trigger}: `NOT_REGISTERED`; `NOT_FOUND`, if it
+     * has no value; `SCHEMA_INVALID`; `EXPAND_FAILED`; `function_not_found` without
+     * `engine-configuration`.
+     * @throws {EngineError} `INVALID_ARGUMENTS`
+     */
+    configuration<Value = Json>(id: string, options?: ConfigurationOptions): Promise<LiveConfiguration<Value>>;
+    /**
      * Creates a channel: a stream of bytes and text messages between any two workers, whose ends
      * travel inside payloads. The engine forwards what is written and holds the writer back while the
      * reader is slow. An end that never connects ends the channel after 5 minutes.
@@ -822,49 +1206,6 @@ declare class Worker implements AsyncDisposable {
     shutdown(): Promise<void>;
     /** Calls {@linkcode Worker.shutdown} at the end of an `await using` block. */
     [Symbol.asyncDispose](): Promise<void>;
-}
-
-/**
- * Runs one call: returns the result, or throws.
- *
- * `payload` is `null` if the caller sent none; `metadata` is that of the caller or of the trigger.
- * A handler that returns `undefined` has no result. An error with a string property `code` keeps
- * its code; any other reaches the caller as `invocation_failed`.
- *
- * @example
- * ```ts
- * import type { Handler } from "engine-sdk";
- *
- * const add: Handler<{ a: number; b: number }> = async ({ a, b }, _metadata, context) => {
- *   context.progress({ done: 0.5 });
- *   await fetch("https://example.com/log", { signal: context.signal });
- *   return { c: a + b };
- * };
- * ```
- */
-type Handler<In = Json, Out = unknown> = (payload: In, metadata: Json | undefined, context: CallContext) => Out | Promise<Out>;
-
-/** The call that a handler is running: its ids, its deadline, and its connection to the caller. */
-interface CallContext {
-    /** Id of the invocation, assigned by the engine; `undefined` if the caller wants no result. */
-    readonly invocation_id: string | undefined;
-    /** Id of the function, such as `math::add`. */
-    readonly function_id: string;
-    /** Id of the caller's connection; set for workers in the process of the engine only. */
-    readonly caller: string | undefined;
-    /**
-     * Aborted when the caller cancels the call, its timeout passes, or the connection is lost. Its
-     * `reason` is an {@linkcode EngineError}, `cancelled` or `invocation_stopped`.
-     */
-    readonly signal: AbortSignal;
-    /** How long the caller waits, in milliseconds from the arrival of the call. */
-    readonly timeout_ms: number | undefined;
-    /** W3C `traceparent` of the call. */
-    readonly traceparent: string | undefined;
-    /** W3C `baggage` of the call. */
-    readonly baggage: string | undefined;
-    /** Sends `data` to the `onProgress` of the caller; ignored when the call has ended. */
-    progress(data: Json): void;
 }
 
 /** Options of a function. */
@@ -915,14 +1256,6 @@ interface QueueDeclaration {
     } | undefined;
     /** A job that has not begun by then is dead, in milliseconds. */
     readonly expires_ms?: number | undefined;
-}
-
-/** A registered function, trigger or trigger type. */
-interface Registration {
-    /** Id of the function, the trigger or the trigger type. */
-    readonly id: string;
-    /** Removes the registration; has no effect the second time. */
-    unregister(): void;
 }
 
 /**
@@ -1026,6 +1359,27 @@ interface TriggerTypeInput {
  *
  * The SDK calls `registerTrigger` and `unregisterTrigger` in turn for each trigger, and waits for
  * one before it calls the other.
+ *
+ * @example A type whose triggers fire at an interval
+ * ```ts
+ * import { registerWorker, TriggerAction } from "engine-sdk";
+ *
+ * const worker = registerWorker();
+ * const timers = new Map<string, ReturnType<typeof setInterval>>();
+ * worker.registerTriggerType<{ ms: number }>({ id: "interval", description: "Every n ms" }, {
+ *   registerTrigger({ id, function_id, config, metadata }) {
+ *     if (!(config.ms > 0)) throw new Error("config.ms must be a number above 0");
+ *     const action = TriggerAction.Void();
+ *     const fire = () => worker.trigger({ function_id, payload: {}, metadata, action });
+ *     timers.set(id, setInterval(fire, config.ms));
+ *   },
+ *   unregisterTrigger({ id }) {
+ *     clearInterval(timers.get(id));
+ *     timers.delete(id);
+ *   },
+ * });
+ * await worker.shutdown();
+ * ```
  */
 interface TriggerHandlers<Config = Json> {
     /**
@@ -1077,6 +1431,18 @@ interface EnqueueReceipt {
     readonly messageReceiptId: string;
     /** A job with this id came within a day; nothing was added. */
     readonly duplicate?: true;
+}
+
+/** `Worker.createStream()` */
+declare function createStream<Item>(worker: WorkerCalls, name: string, source: StreamSource<Item>): Registration;
+
+/** What the parts of the SDK that consist of registrations and calls use of a worker. */
+interface WorkerCalls {
+    readonly connectionState: ConnectionState;
+    registerFunction<In = Json, Out = unknown>(id: string, handler: Handler<In, Out>, options?: FunctionOptions): Registration;
+    registerTrigger(trigger: TriggerInput): Registration;
+    trigger<In = Json, Out = Json>(request: CallRequest<In>): Promise<Out>;
+    onConnectionState(listener: (state: ConnectionState) => void): () => void;
 }
 
 /**
@@ -1146,6 +1512,7 @@ export {
   isTimeout,
   registerWorker,
   type Action,
+  type Awaitable,
   type CallContext,
   type CallRequest,
   type Channel,
@@ -1154,6 +1521,7 @@ export {
   type ChannelReader,
   type ChannelRef,
   type ChannelWriter,
+  type ConfigurationOptions,
   type ConnectionState,
   type Dial,
   type DialOptions,
@@ -1168,16 +1536,27 @@ export {
   type HttpInvocation,
   type Json,
   type JsonObject,
+  type LiveConfiguration,
   type LogTarget,
   type QueueDeclaration,
   type ReconnectOptions,
   type Registration,
+  type Stream,
+  type StreamChange,
+  type StreamEventOptions,
+  type StreamGroup,
+  type StreamItemPlace,
+  type StreamSource,
+  type StreamSubscriber,
+  type StreamTriggerEvent,
+  type StreamTriggerOptions,
   type Transport,
   type TransportEvents,
   type TriggerHandlers,
   type TriggerInput,
   type TriggerInstance,
   type TriggerTypeInput,
+  type UpdateOp,
   type WorkerClock,
   type WorkerOptions,
 };

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:6aed1f855a4869a921e691ee1847cbb27d9cdf0f57fd4b95a11a42e51ee98469
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:4411a3eafff52b23273f1d86a8aeb55208f37147560964148c70a370687507b8
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -7814,6 +7814,52 @@ function notInvokable(id) {
     throw new EngineError("function_not_invokable", message);
   };
 }
+function planTrigger(trigger) {
+  const { type, function_id, config, metadata, namespace, trigger_namespace } = trigger;
+  checkId("A trigger's type", type, "http");
+  checkId("A trigger's function_id", function_id, "math::add");
+  checkNamespace(namespace);
+  checkNamespace(trigger_namespace);
+  return {
+    type: "registertrigger",
+    id: newId(),
+    trigger_type: type,
+    function_id,
+    ...namespace !== void 0 && {
+      namespace
+    },
+    ...trigger_namespace !== void 0 && {
+      trigger_namespace
+    },
+    ...metadata !== void 0 && {
+      metadata
+    },
+    ...config !== void 0 && {
+      config
+    }
+  };
+}
+function planTriggerType(type, handlers) {
+  const { id, description, trigger_request_format, call_request_format, namespace } = type;
+  checkId("A trigger type's id", id, "file-watch");
+  checkNamespace(namespace);
+  checkCallable(`registerTrigger of ${id}`, handlers?.registerTrigger);
+  checkCallable(`unregisterTrigger of ${id}`, handlers?.unregisterTrigger);
+  return {
+    type: "registertriggertype",
+    id,
+    description: description ?? "",
+    ...trigger_request_format !== void 0 && {
+      trigger_request_format
+    },
+    ...call_request_format !== void 0 && {
+      call_request_format
+    },
+    ...namespace !== void 0 && {
+      namespace
+    }
+  };
+}
 function queueTrigger(function_id, { queue, namespace }) {
   return {
     type: "queue",
@@ -7941,6 +7987,298 @@ function rejectRegistration(message, setup) {
   if (code === FATAL_REJECTION) setup.rejected(error);
   else setup.report(error);
 }
+
+// sdk/typescript/builtin/live_configuration.ts
+var RETRY_FIRST_MS = 1e3;
+var RETRY_MAX_MS = 6e4;
+var RETRY_JITTER = 0.3;
+async function followConfiguration(setup, id, options) {
+  checkId("The id of a configuration", id, "mail");
+  if (options.onError) checkCallable("onError", options.onError);
+  const followed = new FollowedConfiguration(setup, id, options);
+  try {
+    await followed.begin();
+    return followed;
+  } catch (thrown) {
+    followed.close();
+    throw thrown;
+  }
+}
+var FollowedConfiguration = class {
+  id;
+  #setup;
+  #options;
+  #listeners = /* @__PURE__ */ new Set();
+  /** Run when it is closed. */
+  #ends = /* @__PURE__ */ new Set();
+  #registration;
+  #stopListening;
+  #current;
+  /** JSON of the value, by which changes are known. */
+  #text;
+  #error;
+  #reading;
+  /** Something happened since the read under way began. */
+  #isStale = false;
+  #isClosed = false;
+  #retryMs = RETRY_FIRST_MS;
+  #cancelRetry;
+  constructor(setup, id, options) {
+    this.id = id;
+    this.#setup = setup;
+    this.#options = options;
+  }
+  get value() {
+    return this.#current.value;
+  }
+  get version() {
+    return this.#current.version;
+  }
+  get error() {
+    return this.#error;
+  }
+  /**
+   * Follows events, then reads: no change is missed.
+   *
+   * @throws {EngineError} What the first read failed with.
+   */
+  async begin() {
+    const { worker } = this.#setup;
+    if (this.#isDescribed) await this.#register();
+    const function_id = `configuration-changed::${newId()}`;
+    const called = worker.registerFunction(function_id, () => this.#changed(), {
+      description: `Changes of configuration ${this.id}`,
+      metadata: {
+        internal: true
+      }
+    });
+    const config = {
+      configuration_id: this.id
+    };
+    const trigger = worker.registerTrigger({
+      type: "configuration",
+      function_id,
+      config
+    });
+    this.#registration = together(trigger.id, [
+      trigger,
+      called
+    ]);
+    this.#stopListening = worker.onConnectionState((state) => this.#connection(state));
+    this.#changed();
+    await this.#reading;
+    if (!this.#current) throw this.#error;
+  }
+  changes({ signal } = {}) {
+    const latest = new Latest();
+    if (this.#isClosed || signal?.aborted) {
+      latest.end();
+      return latest;
+    }
+    const remove = this.onChange((value) => latest.put(value));
+    const end3 = () => latest.end();
+    latest.ended = () => {
+      remove();
+      this.#ends.delete(end3);
+      signal?.removeEventListener("abort", end3);
+    };
+    this.#ends.add(end3);
+    signal?.addEventListener("abort", end3, {
+      once: true
+    });
+    return latest;
+  }
+  onChange(listener) {
+    checkCallable("A listener for changes", listener);
+    const own = (value) => listener(value);
+    if (!this.#isClosed) this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
+  }
+  close() {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#stopListening?.();
+    this.#cancelRetry?.();
+    this.#registration?.unregister();
+    this.#listeners.clear();
+    for (const end3 of [
+      ...this.#ends
+    ]) end3();
+  }
+  [Symbol.dispose]() {
+    this.close();
+  }
+  get #isDescribed() {
+    const { onError: _onError, ...described } = this.#options;
+    return Object.values(described).some((value) => value !== void 0);
+  }
+  #register() {
+    const { onError: _onError, ...described } = this.#options;
+    const payload = {
+      id: this.id,
+      ...described
+    };
+    return this.#setup.worker.trigger({
+      function_id: "configuration::register",
+      payload
+    });
+  }
+  #connection(state) {
+    if (state === "connected") this.#changed();
+    if (state === "disconnected" || state === "failed") this.close();
+  }
+  /** The value may be another one: reads it, after the read that is under way. */
+  #changed() {
+    if (this.#isClosed) return;
+    this.#isStale = true;
+    this.#reading ??= this.#apart(() => this.#read());
+  }
+  /** Never rejects. */
+  async #read() {
+    this.#cancelRetry?.();
+    this.#cancelRetry = void 0;
+    while (this.#isStale && !this.#isClosed) {
+      this.#isStale = false;
+      try {
+        const read2 = await this.#get();
+        if (!this.#isClosed || !this.#current) this.#take(read2);
+      } catch (thrown) {
+        this.#fail(thrown);
+      }
+    }
+    this.#reading = void 0;
+    if (!this.#error || !this.#current || this.#isClosed) return;
+    const { clock, random = Math.random } = this.#setup;
+    const ms = this.#retryMs * (1 + RETRY_JITTER * (2 * random() - 1));
+    this.#retryMs = Math.min(2 * this.#retryMs, RETRY_MAX_MS);
+    this.#cancelRetry = clock.after(ms, () => this.#changed());
+  }
+  /** Runs a task outside of any call. */
+  #apart(task) {
+    const nothing = {
+      deadline: void 0,
+      traceparent: void 0,
+      baggage: void 0
+    };
+    return this.#setup.scopes.run(nothing, task);
+  }
+  async #get() {
+    const request = {
+      function_id: "configuration::get",
+      payload: {
+        id: this.id
+      }
+    };
+    const { worker } = this.#setup;
+    try {
+      return await worker.trigger(request);
+    } catch (thrown) {
+      const isGone = thrown instanceof EngineError && thrown.code === "NOT_REGISTERED";
+      if (!isGone || !this.#isDescribed) throw thrown;
+      await this.#register();
+      return await worker.trigger(request);
+    }
+  }
+  #take({ value, version }) {
+    const text = JSON.stringify(value);
+    this.#error = void 0;
+    this.#retryMs = RETRY_FIRST_MS;
+    const isFirst = !this.#current;
+    const isSame = text === this.#text;
+    this.#text = text;
+    this.#current = {
+      value: isSame ? this.#current.value : value,
+      version
+    };
+    if (isFirst || isSame) return;
+    for (const listener of [
+      ...this.#listeners
+    ]) {
+      try {
+        listener(value);
+      } catch (cause) {
+        const message = `A listener for changes of ${this.id} failed: ${thrownText(cause)}`;
+        this.#report(new EngineError("invocation_failed", message, {
+          cause
+        }));
+      }
+    }
+  }
+  #fail(thrown) {
+    const error = thrown instanceof EngineError ? thrown : new EngineError("invocation_failed", thrownText(thrown), {
+      cause: thrown
+    });
+    const isNew = error.message !== this.#error?.message;
+    this.#error = error;
+    if (!isNew || !this.#current || this.#isClosed) return;
+    const message = `Configuration ${this.id} keeps its value: ${error.message}`;
+    this.#report(new EngineError(error.code, message, {
+      cause: error
+    }));
+  }
+  #report(error) {
+    const { onError } = this.#options;
+    if (!onError) return this.#setup.report(error);
+    try {
+      onError(error);
+    } catch (cause) {
+      const message = `onError of configuration ${this.id} failed: ${thrownText(cause)}`;
+      this.#setup.report(new EngineError("invocation_failed", message, {
+        cause
+      }));
+    }
+  }
+};
+var Latest = class {
+  /** Called once, at the end. */
+  ended;
+  #next;
+  #waiters = [];
+  #isOver = false;
+  put(value) {
+    const waiter = this.#waiters.shift();
+    if (waiter) waiter({
+      done: false,
+      value
+    });
+    else this.#next = {
+      value
+    };
+  }
+  end() {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.ended?.();
+    for (const waiter of this.#waiters.splice(0)) waiter({
+      done: true,
+      value: void 0
+    });
+  }
+  next() {
+    const next = this.#next;
+    this.#next = void 0;
+    if (next) return Promise.resolve({
+      done: false,
+      value: next.value
+    });
+    if (this.#isOver) return Promise.resolve({
+      done: true,
+      value: void 0
+    });
+    return new Promise((resolve) => this.#waiters.push(resolve));
+  }
+  return() {
+    this.#next = void 0;
+    this.end();
+    return Promise.resolve({
+      done: true,
+      value: void 0
+    });
+  }
+  [Symbol.asyncIterator]() {
+    return this;
+  }
+};
 
 // sdk/typescript/wire/large_map.ts
 var PART_MAX = 8192;
@@ -8265,6 +8603,201 @@ function keyOf(namespace, id) {
   if (isDefault && !id.startsWith("\0")) return id;
   return `\0${namespace ?? DEFAULT_NAMESPACE}\0${id}`;
 }
+
+// sdk/typescript/builtin/streams.ts
+function streamOf(worker, name) {
+  checkId("The name of a stream", name, "chat");
+  return new WorkerStream(worker, name);
+}
+var SOURCE_OPS = [
+  [
+    "get",
+    "get"
+  ],
+  [
+    "set",
+    "set"
+  ],
+  [
+    "delete",
+    "delete"
+  ],
+  [
+    "list",
+    "list"
+  ],
+  [
+    "list_groups",
+    "listGroups"
+  ],
+  [
+    "update",
+    "update"
+  ]
+];
+function createStream(worker, name, source) {
+  checkId("The name of a stream", name, "chat");
+  if (typeof source !== "object" || source === null) {
+    throw invalid(`The source of stream ${name} must be an object, got ${show(source)}`);
+  }
+  const ops = SOURCE_OPS.filter(([, method]) => method !== "update" || source.update !== void 0);
+  for (const [, method] of ops) checkCallable(`${method} of stream ${name}`, source[method]);
+  const description = `Keeps the items of stream ${name}`;
+  const registered = ops.map(([op, method]) => {
+    const handler = (payload, _metadata, context) => source[method](payload, context);
+    return worker.registerFunction(`stream::${op}(${name})`, handler, {
+      description
+    });
+  });
+  return together(name, registered);
+}
+var KINDS = {
+  stream: {
+    group: "stream-event",
+    what: "Events"
+  },
+  "stream:join": {
+    group: "stream-join",
+    what: "Decides about subscribers"
+  },
+  "stream:leave": {
+    group: "stream-leave",
+    what: "Subscribers that left"
+  }
+};
+var WorkerStream = class {
+  name;
+  #worker;
+  constructor(worker, name) {
+    this.#worker = worker;
+    this.name = name;
+  }
+  group(id) {
+    checkId("A group", id, "room-1");
+    return new WorkerStreamGroup(this.#worker, this.name, id);
+  }
+  async groups() {
+    const payload = {
+      stream_name: this.name
+    };
+    return await this.#worker.trigger({
+      function_id: "stream::list_groups",
+      payload
+    });
+  }
+  onEvent(handler, { group_id, item_id, ...options } = {}) {
+    return this.#on("stream", handler, options, {
+      group_id,
+      item_id
+    });
+  }
+  onJoin(handler, options = {}) {
+    checkCallable("The handler of stream:join", handler);
+    const { name } = this;
+    const decide = async (subscriber, metadata, context) => {
+      if (subscriber.stream_name !== name) return void 0;
+      const said = await handler(subscriber, metadata, context);
+      return said === false ? {
+        unauthorized: true
+      } : said;
+    };
+    return this.#on("stream:join", decide, options);
+  }
+  onLeave(handler, options = {}) {
+    checkCallable("The handler of stream:leave", handler);
+    const { name } = this;
+    const tell = (subscriber, metadata, context) => subscriber.stream_name === name ? handler(subscriber, metadata, context) : void 0;
+    return this.#on("stream:leave", tell, options);
+  }
+  /** A function, and the trigger that calls it for this stream. */
+  #on(type, handler, { function_id = `${KINDS[type].group}::${newId()}`, condition_function_id, metadata }, filter = {}) {
+    const config = {
+      stream_name: this.name
+    };
+    for (const [key, value] of Object.entries({
+      ...filter,
+      condition_function_id
+    })) {
+      if (value !== void 0) config[key] = value;
+    }
+    const called = this.#worker.registerFunction(function_id, handler, {
+      description: `${KINDS[type].what} of stream ${this.name}`,
+      metadata: {
+        internal: true
+      }
+    });
+    const trigger = this.#worker.registerTrigger({
+      type,
+      function_id,
+      config,
+      metadata
+    });
+    return together(trigger.id, [
+      trigger,
+      called
+    ]);
+  }
+};
+var WorkerStreamGroup = class {
+  stream;
+  id;
+  #worker;
+  constructor(worker, stream, id) {
+    this.#worker = worker;
+    this.stream = stream;
+    this.id = id;
+  }
+  async get(item_id) {
+    return await this.#call("get", {
+      item_id
+    });
+  }
+  async set(item_id, item, { ttl_ms } = {}) {
+    return await this.#call("set", {
+      item_id,
+      ...ttl_ms !== void 0 && {
+        ttl_ms
+      },
+      data: item
+    });
+  }
+  async update(item_id, ops) {
+    return await this.#call("update", {
+      item_id,
+      ops
+    });
+  }
+  async delete(item_id) {
+    const { old_value } = await this.#call("delete", {
+      item_id
+    });
+    return old_value ?? void 0;
+  }
+  async list() {
+    return await this.#call("list", {});
+  }
+  async send(type, data, item_id) {
+    await this.#call("send", {
+      ...item_id !== void 0 && {
+        id: item_id
+      },
+      type,
+      ...data !== void 0 && {
+        data
+      }
+    });
+  }
+  #call(op, payload) {
+    return this.#worker.trigger({
+      function_id: `stream::${op}`,
+      payload: {
+        stream_name: this.stream,
+        group_id: this.id,
+        ...payload
+      }
+    });
+  }
+};
 
 // sdk/typescript/otlp.ts
 var DEPTH_MAX = 8;
@@ -8840,6 +9373,7 @@ var Worker = class _Worker {
   #announcement;
   #calls;
   #channels;
+  #clock;
   #inbound;
   #connection;
   #listeners;
@@ -8854,6 +9388,7 @@ var Worker = class _Worker {
     const { clock = platformClock, timeoutMs = CALL_TIMEOUT_MS, whenDisconnected } = options;
     checkOptions(options);
     this.#url = url;
+    this.#clock = clock;
     this.#onError = options.onError ?? printError;
     this.#announcement = describeWorker(options);
     this.name = this.#announcement.name;
@@ -8969,29 +9504,7 @@ var Worker = class _Worker {
    * ```
    */
   registerTrigger(trigger) {
-    const { type, function_id, config, metadata, namespace, trigger_namespace } = trigger;
-    checkId("A trigger's type", type, "http");
-    checkId("A trigger's function_id", function_id, "math::add");
-    checkNamespace(namespace);
-    checkNamespace(trigger_namespace);
-    return this.#registrations.addTrigger({
-      type: "registertrigger",
-      id: newId(),
-      trigger_type: type,
-      function_id,
-      ...namespace !== void 0 && {
-        namespace
-      },
-      ...trigger_namespace !== void 0 && {
-        trigger_namespace
-      },
-      ...metadata !== void 0 && {
-        metadata
-      },
-      ...config !== void 0 && {
-        config
-      }
-    });
+    return this.#registrations.addTrigger(planTrigger(trigger));
   }
   /**
    * Provides a trigger type: the engine passes every trigger of the type to `handlers`, and this
@@ -8999,48 +9512,10 @@ var Worker = class _Worker {
    *
    * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for formats that JSON cannot
    * represent.
-   *
-   * @example A type whose triggers fire at an interval
-   * ```ts
-   * import { registerWorker, TriggerAction } from "engine-sdk";
-   *
-   * const worker = registerWorker();
-   * const timers = new Map<string, ReturnType<typeof setInterval>>();
-   * worker.registerTriggerType<{ ms: number }>({ id: "interval", description: "Every n ms" }, {
-   *   registerTrigger({ id, function_id, config, metadata }) {
-   *     if (!(config.ms > 0)) throw new Error("config.ms must be a number above 0");
-   *     const action = TriggerAction.Void();
-   *     const fire = () => worker.trigger({ function_id, payload: {}, metadata, action });
-   *     timers.set(id, setInterval(fire, config.ms));
-   *   },
-   *   unregisterTrigger({ id }) {
-   *     clearInterval(timers.get(id));
-   *     timers.delete(id);
-   *   },
-   * });
-   * await worker.shutdown();
-   * ```
    */
   registerTriggerType(type, handlers) {
-    const { id, description, trigger_request_format, call_request_format, namespace } = type;
-    checkId("A trigger type's id", id, "file-watch");
-    checkNamespace(namespace);
-    checkCallable(`registerTrigger of ${id}`, handlers?.registerTrigger);
-    checkCallable(`unregisterTrigger of ${id}`, handlers?.unregisterTrigger);
-    return this.#registrations.addType({
-      type: "registertriggertype",
-      id,
-      description: description ?? "",
-      ...trigger_request_format !== void 0 && {
-        trigger_request_format
-      },
-      ...call_request_format !== void 0 && {
-        call_request_format
-      },
-      ...namespace !== void 0 && {
-        namespace
-      }
-    }, handlers);
+    const message = planTriggerType(type, handlers);
+    return this.#registrations.addType(message, handlers);
   }
   /**
    * Calls a function of any worker and resolves with its result, `undefined` if it has none.
@@ -9176,6 +9651,45 @@ var Worker = class _Worker {
       trigger,
       called
     ]);
+  }
+  /**
+   * A stream of `engine-stream`, whose items and events this worker reads and writes; see
+   * {@linkcode Stream}.
+   *
+   * @param name Such as `chat`.
+   * @throws {EngineError} `INVALID_ARGUMENTS`
+   */
+  stream(name) {
+    return streamOf(this, name);
+  }
+  /**
+   * Keeps the items of a stream in this worker, in place of the engine: registers the functions
+   * `stream::get(<name>)`, `set`, `delete`, `list`, `list_groups`, and `update` if there is one.
+   *
+   * @throws {EngineError} `INVALID_ARGUMENTS`
+   */
+  createStream(name, source) {
+    return createStream(this, name, source);
+  }
+  /**
+   * A value of `engine-configuration` that stays current: it is read again after every change and
+   * every reconnect; see {@linkcode LiveConfiguration}.
+   *
+   * @param id Such as `mail`.
+   * @throws {InvocationError} As {@linkcode Worker.trigger}: `NOT_REGISTERED`; `NOT_FOUND`, if it
+   * has no value; `SCHEMA_INVALID`; `EXPAND_FAILED`; `function_not_found` without
+   * `engine-configuration`.
+   * @throws {EngineError} `INVALID_ARGUMENTS`
+   */
+  configuration(id, options = {}) {
+    const report = (error) => this.#report(error);
+    const setup = {
+      worker: this,
+      clock: this.#clock,
+      scopes: this.#scopes,
+      report
+    };
+    return followConfiguration(setup, id, options);
   }
   /**
    * Creates a channel: a stream of bytes and text messages between any two workers, whose ends

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_browser.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:6aed1f855a4869a921e691ee1847cbb27d9cdf0f57fd4b95a11a42e51ee98469
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:4411a3eafff52b23273f1d86a8aeb55208f37147560964148c70a370687507b8
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

@@ -1,7 +1,8 @@
 /**
- * What a worker registers as a function: a handler, or the URL of a service.
+ * What a worker registers: functions, which are a handler or the URL of a service, triggers, and
+ * trigger types.
  *
- * Checks what user code passed and makes the message; nothing is sent here.
+ * Checks what user code passed and makes the messages; nothing is sent here.
  *
  * @module
  */
@@ -18,10 +19,18 @@ import type {
   Handler,
   HttpInvocation,
   Registration,
+  TriggerHandlers,
   TriggerInput,
+  TriggerTypeInput,
 } from "./options.ts";
+import { newId } from "./platform.ts";
 import { EngineError } from "./wire/errors.ts";
-import type { JsonObject, RegisterFunction } from "./wire/protocol.ts";
+import type {
+  JsonObject,
+  RegisterFunction,
+  RegisterTrigger,
+  RegisterTriggerType,
+} from "./wire/protocol.ts";
 
 /** A function to register. */
 export interface PlannedFunction {
@@ -91,6 +100,45 @@ function notInvokable(id: string): Handler {
   return () => {
     const message = `${id} is served by its URL, not by its worker`;
     throw new EngineError("function_not_invokable", message);
+  };
+}
+
+/** @throws {EngineError} `INVALID_ARGUMENTS` */
+export function planTrigger(trigger: TriggerInput): RegisterTrigger {
+  const { type, function_id, config, metadata, namespace, trigger_namespace } = trigger;
+  checkId("A trigger's type", type, "http");
+  checkId("A trigger's function_id", function_id, "math::add");
+  checkNamespace(namespace);
+  checkNamespace(trigger_namespace);
+  return {
+    type: "registertrigger",
+    id: newId(),
+    trigger_type: type,
+    function_id,
+    ...namespace !== undefined && { namespace },
+    ...trigger_namespace !== undefined && { trigger_namespace },
+    ...metadata !== undefined && { metadata },
+    ...config !== undefined && { config },
+  };
+}
+
+/** @throws {EngineError} `INVALID_ARGUMENTS` */
+export function planTriggerType<Config>(
+  type: TriggerTypeInput,
+  handlers: TriggerHandlers<Config>,
+): RegisterTriggerType {
+  const { id, description, trigger_request_format, call_request_format, namespace } = type;
+  checkId("A trigger type's id", id, "file-watch");
+  checkNamespace(namespace);
+  checkCallable(`registerTrigger of ${id}`, handlers?.registerTrigger);
+  checkCallable(`unregisterTrigger of ${id}`, handlers?.unregisterTrigger);
+  return {
+    type: "registertriggertype",
+    id,
+    description: description ?? "",
+    ...trigger_request_format !== undefined && { trigger_request_format },
+    ...call_request_format !== undefined && { call_request_format },
+    ...namespace !== undefined && { namespace },
   };
 }
 

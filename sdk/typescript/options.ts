@@ -320,6 +320,27 @@ export interface TriggerInstance<Config = Json> {
  *
  * The SDK calls `registerTrigger` and `unregisterTrigger` in turn for each trigger, and waits for
  * one before it calls the other.
+ *
+ * @example A type whose triggers fire at an interval
+ * ```ts
+ * import { registerWorker, TriggerAction } from "engine-sdk";
+ *
+ * const worker = registerWorker();
+ * const timers = new Map<string, ReturnType<typeof setInterval>>();
+ * worker.registerTriggerType<{ ms: number }>({ id: "interval", description: "Every n ms" }, {
+ *   registerTrigger({ id, function_id, config, metadata }) {
+ *     if (!(config.ms > 0)) throw new Error("config.ms must be a number above 0");
+ *     const action = TriggerAction.Void();
+ *     const fire = () => worker.trigger({ function_id, payload: {}, metadata, action });
+ *     timers.set(id, setInterval(fire, config.ms));
+ *   },
+ *   unregisterTrigger({ id }) {
+ *     clearInterval(timers.get(id));
+ *     timers.delete(id);
+ *   },
+ * });
+ * await worker.shutdown();
+ * ```
  */
 export interface TriggerHandlers<Config = Json> {
   /**
@@ -340,6 +361,19 @@ export interface Registration {
   readonly id: string;
   /** Removes the registration; has no effect the second time. */
   unregister(): void;
+}
+
+/** What the parts of the SDK that consist of registrations and calls use of a worker. */
+export interface WorkerCalls {
+  readonly connectionState: ConnectionState;
+  registerFunction<In = Json, Out = unknown>(
+    id: string,
+    handler: Handler<In, Out>,
+    options?: FunctionOptions,
+  ): Registration;
+  registerTrigger(trigger: TriggerInput): Registration;
+  trigger<In = Json, Out = Json>(request: CallRequest<In>): Promise<Out>;
+  onConnectionState(listener: (state: ConnectionState) => void): () => void;
 }
 
 /** A call to make. */

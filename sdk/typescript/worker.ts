@@ -8,14 +8,7 @@
  *
  * @module
  */
-import {
-  checkCallable,
-  checkId,
-  checkNamespace,
-  checkOptions,
-  readUrl,
-  withoutSecrets,
-} from "./arguments.ts";
+import { checkId, checkOptions, readUrl, withoutSecrets } from "./arguments.ts";
 import {
   type Channel,
   type ChannelOptions,
@@ -28,8 +21,19 @@ import { type Connection, ConnectionListeners, ReconnectingConnection } from "./
 import { dialPlatform, headersOf, withTlsHint } from "./dial.ts";
 import { Handlers, type HandlerSetup } from "./handlers.ts";
 import { describeWorker } from "./identity.ts";
-import { planFunction, queueTrigger, together } from "./implementation.ts";
+import {
+  planFunction,
+  planTrigger,
+  planTriggerType,
+  queueTrigger,
+  together,
+} from "./implementation.ts";
 import { type InboundSetup, receive } from "./inbound.ts";
+import {
+  type ConfigurationOptions,
+  followConfiguration,
+  type LiveConfiguration,
+} from "./builtin/live_configuration.ts";
 import { FailurePrinter, markOutput, printError, setDefaultWorker, setLogSink } from "./logger.ts";
 import {
   type CallRequest,
@@ -46,9 +50,10 @@ import {
   type TriggerTypeInput,
   type WorkerOptions,
 } from "./options.ts";
-import { environment, newId, platformClock } from "./platform.ts";
+import { environment, newId, platformClock, type WorkerClock } from "./platform.ts";
 import { ProvidedTriggers } from "./provided_triggers.ts";
 import { Registrations } from "./registrations.ts";
+import { createStream, type Stream, streamOf, type StreamSource } from "./builtin/streams.ts";
 import { createTelemetry, type Telemetry } from "./telemetry.ts";
 import { CallScopes } from "./trace_context.ts";
 import type { ChannelRefs } from "./wire/channels.ts";
@@ -113,6 +118,7 @@ export class Worker implements AsyncDisposable {
   readonly #announcement: Announcement;
   readonly #calls: OutboundCalls;
   readonly #channels: Channels;
+  readonly #clock: WorkerClock;
   readonly #inbound: InboundSetup;
   readonly #connection: ReconnectingConnection;
   readonly #listeners: ConnectionListeners;
@@ -128,6 +134,7 @@ export class Worker implements AsyncDisposable {
     const { clock = platformClock, timeoutMs = CALL_TIMEOUT_MS, whenDisconnected } = options;
     checkOptions(options);
     this.#url = url;
+    this.#clock = clock;
     this.#onError = options.onError ?? printError;
     this.#announcement = describeWorker(options);
     this.name = this.#announcement.name;
@@ -291,21 +298,7 @@ export class Worker implements AsyncDisposable {
    * ```
    */
   registerTrigger(trigger: TriggerInput): Registration {
-    const { type, function_id, config, metadata, namespace, trigger_namespace } = trigger;
-    checkId("A trigger's type", type, "http");
-    checkId("A trigger's function_id", function_id, "math::add");
-    checkNamespace(namespace);
-    checkNamespace(trigger_namespace);
-    return this.#registrations.addTrigger({
-      type: "registertrigger",
-      id: newId(),
-      trigger_type: type,
-      function_id,
-      ...namespace !== undefined && { namespace },
-      ...trigger_namespace !== undefined && { trigger_namespace },
-      ...metadata !== undefined && { metadata },
-      ...config !== undefined && { config },
-    });
+    return this.#registrations.addTrigger(planTrigger(trigger));
   }
 
   /**
@@ -314,45 +307,13 @@ export class Worker implements AsyncDisposable {
    *
    * @throws {EngineError} `INVALID_ARGUMENTS`; `serialization_error` for formats that JSON cannot
    * represent.
-   *
-   * @example A type whose triggers fire at an interval
-   * ```ts
-   * import { registerWorker, TriggerAction } from "engine-sdk";
-   *
-   * const worker = registerWorker();
-   * const timers = new Map<string, ReturnType<typeof setInterval>>();
-   * worker.registerTriggerType<{ ms: number }>({ id: "interval", description: "Every n ms" }, {
-   *   registerTrigger({ id, function_id, config, metadata }) {
-   *     if (!(config.ms > 0)) throw new Error("config.ms must be a number above 0");
-   *     const action = TriggerAction.Void();
-   *     const fire = () => worker.trigger({ function_id, payload: {}, metadata, action });
-   *     timers.set(id, setInterval(fire, config.ms));
-   *   },
-   *   unregisterTrigger({ id }) {
-   *     clearInterval(timers.get(id));
-   *     timers.delete(id);
-   *   },
-   * });
-   * await worker.shutdown();
-   * ```
    */
   registerTriggerType<Config = Json>(
     type: TriggerTypeInput,
     handlers: TriggerHandlers<Config>,
   ): Registration {
-    const { id, description, trigger_request_format, call_request_format, namespace } = type;
-    checkId("A trigger type's id", id, "file-watch");
-    checkNamespace(namespace);
-    checkCallable(`registerTrigger of ${id}`, handlers?.registerTrigger);
-    checkCallable(`unregisterTrigger of ${id}`, handlers?.unregisterTrigger);
-    return this.#registrations.addType({
-      type: "registertriggertype",
-      id,
-      description: description ?? "",
-      ...trigger_request_format !== undefined && { trigger_request_format },
-      ...call_request_format !== undefined && { call_request_format },
-      ...namespace !== undefined && { namespace },
-    }, handlers as unknown as TriggerHandlers);
+    const message = planTriggerType(type, handlers);
+    return this.#registrations.addType(message, handlers as unknown as TriggerHandlers);
   }
 
   /**
@@ -464,6 +425,46 @@ export class Worker implements AsyncDisposable {
     const called = this.registerFunction(function_id, handler, options);
     const trigger = this.registerTrigger({ type: "subscribe", function_id, config: { topic } });
     return together(trigger.id, [trigger, called]);
+  }
+
+  /**
+   * A stream of `engine-stream`, whose items and events this worker reads and writes; see
+   * {@linkcode Stream}.
+   *
+   * @param name Such as `chat`.
+   * @throws {EngineError} `INVALID_ARGUMENTS`
+   */
+  stream<Item = Json>(name: string): Stream<Item> {
+    return streamOf(this, name);
+  }
+
+  /**
+   * Keeps the items of a stream in this worker, in place of the engine: registers the functions
+   * `stream::get(<name>)`, `set`, `delete`, `list`, `list_groups`, and `update` if there is one.
+   *
+   * @throws {EngineError} `INVALID_ARGUMENTS`
+   */
+  createStream<Item = Json>(name: string, source: StreamSource<Item>): Registration {
+    return createStream(this, name, source);
+  }
+
+  /**
+   * A value of `engine-configuration` that stays current: it is read again after every change and
+   * every reconnect; see {@linkcode LiveConfiguration}.
+   *
+   * @param id Such as `mail`.
+   * @throws {InvocationError} As {@linkcode Worker.trigger}: `NOT_REGISTERED`; `NOT_FOUND`, if it
+   * has no value; `SCHEMA_INVALID`; `EXPAND_FAILED`; `function_not_found` without
+   * `engine-configuration`.
+   * @throws {EngineError} `INVALID_ARGUMENTS`
+   */
+  configuration<Value = Json>(
+    id: string,
+    options: ConfigurationOptions = {},
+  ): Promise<LiveConfiguration<Value>> {
+    const report = (error: EngineError): void => this.#report(error);
+    const setup = { worker: this, clock: this.#clock, scopes: this.#scopes, report };
+    return followConfiguration(setup, id, options);
   }
 
   /**

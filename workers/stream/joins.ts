@@ -17,6 +17,7 @@ import type { Worker } from "../../sdk/typescript/worker.ts";
 import * as v from "../kit/schema.ts";
 import { fitTrigger } from "../kit/triggers.ts";
 import type { Topic } from "./messages.ts";
+import { StreamName } from "./payloads.ts";
 
 /** Calls of these functions that run at once. */
 export const CALLS_MAX = 256;
@@ -27,7 +28,10 @@ export const CONTEXT_CHARS_MAX: number = 16 * 1024;
 /** Time between two reports of handlers that fail. */
 const REPORT_MS = 10_000;
 
-const Config = v.object({ condition_function_id: v.nullish(v.text(1)) });
+const Config = v.object({
+  stream_name: v.nullish(StreamName),
+  condition_function_id: v.nullish(v.text(1)),
+});
 
 /** Dependencies of {@linkcode Joins}. */
 export interface JoinsSetup {
@@ -59,6 +63,8 @@ export interface SubscriptionInfo {
 interface Handler {
   readonly trigger: TriggerInstance;
   readonly condition: string | undefined;
+  /** The only stream that it is asked about; `undefined`: all. */
+  readonly stream: string | undefined;
 }
 
 /** Trigger types that are handled here. */
@@ -82,9 +88,9 @@ export class Joins {
 
   /** @throws {EngineError} `trigger_registration_failed` for an invalid config. */
   add(type: JoinType, trigger: TriggerInstance): void {
-    const { condition_function_id } = fitTrigger(Config, trigger);
-    const condition = condition_function_id ?? undefined;
-    this.#handlers[type].set(trigger.id, { trigger, condition });
+    const { stream_name, condition_function_id } = fitTrigger(Config, trigger);
+    const [stream, condition] = [stream_name ?? undefined, condition_function_id ?? undefined];
+    this.#handlers[type].set(trigger.id, { trigger, condition, stream });
   }
 
   /** Removes a trigger. */
@@ -111,7 +117,7 @@ export class Joins {
 
   /** Whether all handlers of `stream:join` allow a subscription. Never rejects. */
   async allows(info: SubscriptionInfo): Promise<boolean> {
-    for (const handler of this.#handlers["stream:join"].values()) {
+    for (const handler of this.#of("stream:join", info)) {
       const { function_id } = handler.trigger;
       try {
         const said = await this.#ask(handler, payloadOf(info));
@@ -126,7 +132,7 @@ export class Joins {
 
   /** Tells the handlers of `stream:leave` about a subscription that ended; does not wait. */
   left(info: SubscriptionInfo): void {
-    for (const handler of this.#handlers["stream:leave"].values()) {
+    for (const handler of this.#of("stream:leave", info)) {
       const { function_id } = handler.trigger;
       const failed = (thrown: unknown): void =>
         this.#report("a handler of stream:leave failed", function_id, thrown);
@@ -137,6 +143,13 @@ export class Joins {
       this.#leavesWaiting++;
       this.#ask(handler, payloadOf(info)).catch(failed).finally(() => this.#leavesWaiting--);
     }
+  }
+
+  /** The handlers of a type for the stream of a subscription. */
+  #of(type: JoinType, { topic }: SubscriptionInfo): Handler[] {
+    return [...this.#handlers[type].values()].filter(({ stream }) =>
+      stream === undefined || stream === topic.stream_name
+    );
   }
 
   /** Calls a handler, unless its condition says no. */

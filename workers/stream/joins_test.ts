@@ -167,3 +167,24 @@ Deno.test("a trigger with another config is refused", async () => {
 
   assert.match(errors.join("\n"), /stream:join trigger does not fit: condition_function_id/);
 });
+
+Deno.test("a handler with a stream in its config is asked about that stream only", async () => {
+  await using at = await fakeStreams();
+  const asked = await handle(at, "stream:join", { stream_name: "news" }, () => {
+    throw new Error("the database is away");
+  });
+  const left = await handle(at, "stream:leave", { stream_name: "chat" });
+  const one = at.connect();
+
+  const [first] = await one.join("s", { groupId: "room-1" });
+  const [other] = await one.join("t", { streamName: "news" });
+  one.cut();
+  await at.engine.settle();
+
+  assert.deepEqual([first, other].map((message) => (message!.event as JsonObject).type), [
+    "sync",
+    "unauthorized",
+  ]);
+  assert.deepEqual(asked.map(({ stream_name }) => stream_name), ["news"]);
+  assert.deepEqual(left.map(({ stream_name }) => stream_name), ["chat"]);
+});

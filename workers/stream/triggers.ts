@@ -75,7 +75,10 @@ export const JOIN_TYPES = {
 /** What their triggers have in their config. */
 export const JOIN_TRIGGER_FORMAT: JsonObject = {
   type: "object",
-  properties: { condition_function_id: optional },
+  properties: {
+    stream_name: { ...optional, description: "Default: all streams" },
+    condition_function_id: optional,
+  },
 };
 
 /** What their functions get. */
