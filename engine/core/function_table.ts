@@ -91,7 +91,7 @@ export interface Added {
 /** The registered functions. */
 export class FunctionTable {
   /** By namespace, then by id. */
-  readonly #entries = new Map<string, LargeMap<string, FunctionEntry>>();
+  readonly #entries = new Map<string, LargeMap<FunctionEntry>>();
   /** Functions of the default namespace. */
   readonly #byBytes = new BytesIndex<FunctionEntry>();
   readonly #byPeer = new Map<Peer, Map<FunctionEntry, Replica>>();
@@ -329,7 +329,7 @@ export class FunctionTable {
     };
     const entries = this.#entries.get(namespace);
     if (entries) entries.set(id, entry);
-    else this.#entries.set(namespace, new LargeMap<string, FunctionEntry>().set(id, entry));
+    else this.#entries.set(namespace, new LargeMap<FunctionEntry>().set(id, entry));
     if (namespace === DEFAULT_NAMESPACE) this.#byBytes.add(entry);
     this.#idsChanged(entry, 1);
     this.#added.push(entry);

@@ -19,7 +19,7 @@
  */
 import { encodeMessage } from "../../sdk/typescript/wire/codec.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { LargeMap, LargeSet } from "../../sdk/typescript/wire/large_map.ts";
+import { LargeMap } from "../../sdk/typescript/wire/large_map.ts";
 import {
   DEFAULT_NAMESPACE,
   type ErrorBody,
@@ -47,6 +47,8 @@ export interface Trigger {
   readonly owner: Peer;
   readonly type: TriggerType;
   readonly holding: Holding;
+  /** Larger than those of triggers that were registered before. */
+  readonly ordinal: number;
   /** The frame for the provider. */
   readonly frame: string;
   /** Equal for triggers with equal function, config and metadata. */
@@ -77,12 +79,12 @@ export interface Delivery {
 export class TriggerTable {
   readonly types: TriggerTypes;
   readonly #parked: (trigger: Trigger) => void;
-  readonly #byId = new LargeMap<string, Trigger>();
+  readonly #byId = new LargeMap<Trigger>();
   readonly #byOwner = new Map<Peer, Set<Trigger>>();
   /** By the id that the provider knows. */
-  readonly #deliveries = new LargeMap<string, Delivery>();
-
+  readonly #deliveries = new LargeMap<Delivery>();
   readonly #registrations: Registrations;
+  #ordinal = 0;
 
   /** `parked` is called for each trigger that is parked. */
   constructor(parked: (trigger: Trigger) => void, registrations = new Registrations()) {
@@ -136,13 +138,14 @@ export class TriggerTable {
     if (before) this.#end(before);
 
     const type = this.types.open(registration.trigger_type, registration.trigger_namespace);
-    const stored = { registration, owner, type, holding, frame, dedupeKey };
+    const ordinal = this.#ordinal++;
+    const stored = { registration, owner, type, holding, ordinal, frame, dedupeKey };
     const trigger: Trigger = { ...stored, delivery, onSettled };
     this.#byId.set(registration.id, trigger);
     const owned = this.#byOwner.get(owner);
     if (owned) owned.add(trigger);
     else this.#byOwner.set(owner, new Set([trigger]));
-    type.triggers.add(trigger);
+    type.triggers.set(registration.id, trigger);
     if (before && delivery) {
       leave(delivery, before.owner);
       join(delivery, owner, trigger);
@@ -193,7 +196,7 @@ export class TriggerTable {
     if (active && active !== peer) this.#withdraw(type);
     this.#park(type);
     this.types.addProvider(type, { peer, registration, holding });
-    for (const trigger of type.triggers) this.#deliver(trigger);
+    for (const trigger of inOrder(type)) this.#deliver(trigger);
     return true;
   }
 
@@ -206,7 +209,7 @@ export class TriggerTable {
     if (wasActive) {
       this.#park(type);
       const isServed = type.providers.length > 0;
-      for (const trigger of type.triggers) {
+      for (const trigger of inOrder(type)) {
         if (isServed) this.#deliver(trigger);
         else this.#parked(trigger);
       }
@@ -306,7 +309,7 @@ export class TriggerTable {
     const owned = this.#byOwner.get(owner)!;
     owned.delete(trigger);
     if (owned.size === 0) this.#byOwner.delete(owner);
-    type.triggers.delete(trigger);
+    type.triggers.delete(registration.id);
     const orphans = type.orphans.get(trigger.dedupeKey);
     if (orphans?.delete(trigger) && orphans.size === 0) type.orphans.delete(trigger.dedupeKey);
     if (delivery) {
@@ -331,13 +334,13 @@ export class TriggerTable {
 
   /** Withdraws all deliveries from the provider of a type. */
   #withdraw(type: TriggerType): void {
-    const deliveries = new Set([...type.triggers].map((trigger) => trigger.delivery));
+    const deliveries = new Set(Array.from(type.triggers.values(), (trigger) => trigger.delivery));
     for (const delivery of deliveries) if (delivery) this.#takeBack(delivery);
   }
 
   /** Drops the deliveries of a type; its triggers are parked. */
   #park(type: TriggerType): void {
-    for (const trigger of type.triggers) {
+    for (const trigger of type.triggers.values()) {
       if (trigger.delivery) this.#deliveries.delete(trigger.delivery.id);
       trigger.delivery = undefined;
       settle(trigger, undefined);
@@ -359,6 +362,11 @@ function checkOwner(peer: Peer, { owner, registration: { id } }: Trigger): void 
   const message = `Trigger ${id} belongs to ${whose}; register it with another id`;
   const details = { owner: name, owner_worker_id: owner.id };
   throw new EngineError("trigger_registration_failed", message, { details });
+}
+
+/** The triggers of a type in the order in which they were registered. */
+function inOrder({ triggers }: TriggerType): Trigger[] {
+  return [...triggers.values()].sort((a, b) => a.ordinal - b.ordinal);
 }
 
 /** The deliveries of triggers with that key. */
@@ -444,10 +452,10 @@ export interface TriggerType {
   readonly id: string;
   /** The last one serves the type; empty without a provider. */
   readonly providers: Provider[];
-  /** All triggers of the type. */
-  readonly triggers: LargeSet<Trigger>;
+  /** All triggers of the type, by id. */
+  readonly triggers: LargeMap<Trigger>;
   /** Deliveries that a built-in provider holds, by dedupe key: PROTOCOL 4.1 rule 9. */
-  readonly shared: LargeMap<string, EqualDeliveries<Delivery>>;
+  readonly shared: LargeMap<EqualDeliveries<Delivery>>;
   /** Triggers whose worker has disconnected and will come back, by dedupe key. */
   readonly orphans: Map<string, Set<Trigger>>;
 }
@@ -480,7 +488,7 @@ export class TriggerTypes {
       namespace,
       id,
       providers: [],
-      triggers: new LargeSet(),
+      triggers: new LargeMap(),
       shared: new LargeMap(),
       orphans: new Map(),
     };

@@ -3,7 +3,8 @@
  *
  * It behaves as a WebSocket does: whole messages, in order, `closed` once and last on both sides.
  * The engine handles what the worker sends before `send` returns; what the engine sends arrives in
- * a microtask, so that neither side is called while it handles a message.
+ * a microtask, so that neither side is called while it handles a message. Of many messages at once,
+ * such as the ends of all triggers of a worker, the first arrive there and the others in turns.
  *
  * @module
  */
@@ -15,11 +16,16 @@ import {
   SEND_AHEAD_BYTES,
 } from "../ports/connection.ts";
 import { freeBuffer } from "../ports/memory.ts";
+import type { Work } from "../ports/turns.ts";
 import type { TickBudget } from "./tick_budget.ts";
 import type { Dial, Transport, TransportEvents } from "../../sdk/typescript/wire/transport.ts";
 
 /** Bytes that may wait on a line inside the engine. */
 export const LOCAL_QUEUE_BYTES_MAX = 512 * 1024 * 1024;
+
+/** Messages that arrive in one microtask, and between two looks at the clock in a turn. */
+const AT_ONCE_MAX = 256;
+const LOOK_EVERY = 16;
 
 /** Accepts local connections; implemented by the router. */
 export interface LocalRouter {
@@ -47,7 +53,7 @@ export function localDial(router: LocalRouter, name: string, options: LocalOptio
 }
 
 /** Both ends of one connection. */
-class LocalConnection implements Connection {
+class LocalConnection implements Connection, Work {
   readonly id: string = crypto.randomUUID();
   readonly isBatching = false;
   /** The worker's end. */
@@ -60,6 +66,8 @@ class LocalConnection implements Connection {
   #state: "opening" | "open" | "closing" | "closed" = "opening";
   #engine: ConnectionEvents | undefined;
   #toWorker: (string | Uint8Array)[] = [];
+  /** Index of the message that is delivered next. */
+  #next = 0;
   /** Characters of text count as bytes, because nothing is encoded. */
   #queuedBytes = 0;
   #deliveryDue = false;
@@ -113,6 +121,7 @@ class LocalConnection implements Connection {
     if (this.#state === "closing" || this.#state === "closed") return;
     this.#state = "closing";
     queueMicrotask(() => { // After the delivery of earlier messages.
+      this.#deliver(Infinity);
       this.#state = "closed";
       this.#engine?.closed(code, reason);
       this.#worker.closed(code, reason);
@@ -155,31 +164,38 @@ class LocalConnection implements Connection {
     if (this.#deliveryDue) return;
     this.#deliveryDue = true;
     queueMicrotask(() => {
-      this.#deliveryDue = false;
-      this.#deliver();
+      this.#deliver(this.#ticks ? AT_ONCE_MAX : Infinity);
+      this.#deliveryDue = this.#toWorker.length > 0;
+      if (this.#deliveryDue) this.#ticks!.queue(this);
     });
   }
 
-  /** Delivers queued messages, also those that are queued meanwhile. */
-  #deliver(): void {
-    while (this.#toWorker.length > 0) {
-      const batch = this.#toWorker;
-      this.#toWorker = [];
-      for (const message of batch) {
-        if (this.#state === "closed") return;
-        this.#queuedBytes -= message.length;
-        if (typeof message === "string") this.#worker.text(message);
-        else this.#worker.binary(message);
-        if (this.#behind && this.#queuedBytes <= DRAINED_BYTES) {
-          this.#behind = false;
-          this.#engine!.drained();
-        }
+  /** Goes on with the delivery, in its turn. */
+  work(): boolean {
+    do this.#deliver(LOOK_EVERY); while (this.#toWorker.length > 0 && !this.#ticks!.isSpent());
+    return this.#deliveryDue = this.#toWorker.length > 0;
+  }
+
+  /** Delivers up to `max` queued messages, also those that are queued meanwhile. */
+  #deliver(max: number): void {
+    for (let left = max; left > 0 && this.#next < this.#toWorker.length; left--) {
+      const message = this.#toWorker[this.#next++]!;
+      this.#queuedBytes -= message.length;
+      if (typeof message === "string") this.#worker.text(message);
+      else this.#worker.binary(message);
+      if (this.#behind && this.#queuedBytes <= DRAINED_BYTES) {
+        this.#behind = false;
+        this.#engine!.drained();
       }
     }
+    if (this.#next * 2 < this.#toWorker.length) return;
+    this.#toWorker = this.#toWorker.slice(this.#next);
+    this.#next = 0;
   }
 
   #drop(): void {
     this.#toWorker = [];
+    this.#next = 0;
     this.#queuedBytes = 0;
   }
 }

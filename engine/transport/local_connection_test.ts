@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { type Connection, type ConnectionEvents, SEND_AHEAD_BYTES } from "../ports/connection.ts";
 import type { TransportEvents } from "../../sdk/typescript/wire/transport.ts";
 import { localDial, TextJoiner } from "./local_connection.ts";
+import { TickBudget } from "./tick_budget.ts";
 
 Deno.test("localDial() opens in a microtask and tells the router which worker dialled", async () => {
   const { log, peers, dial } = setup();
@@ -216,7 +217,35 @@ Deno.test("every local connection has its own id", async () => {
   assert.notEqual(first, b.connection().id);
 });
 
+Deno.test("of many messages the first arrive at once, the others in turns, in order", async () => {
+  let [now, perMessage] = [0, 1];
+  const tasks: (() => void)[] = [];
+  const ticks = new TickBudget({ now: () => now, atTickEnd: (task) => void tasks.push(task) });
+  const seen: string[] = [];
+  const onWorkerText = (text: string) => (now += perMessage, seen.push(text));
+  const { log, dial } = setup({ ticks, quiet: true, onWorkerText });
+  const { connection } = await dial().open();
+  log.length = 0;
+  const sent = Array.from({ length: 10_000 }, (_, i) => `${i}`);
+
+  for (const text of sent.slice(0, 5_000)) connection().send(text);
+  await turn();
+  assert.equal(seen.length, 256);
+  const before = seen.length;
+  for (let i = 0; i < 70; i++) tasks.shift()?.();
+  assert.ok(seen.length > before && seen.length < before + 50, `${seen.length - before} in a turn`);
+  for (const text of sent.slice(5_000)) connection().send(text);
+  perMessage = 0.01;
+  while (seen.length < 8_000) tasks.shift()!();
+  connection().close(1000, "over");
+  await turn();
+
+  assert.deepEqual(seen, sent);
+  assert.deepEqual(log, ["engine closed 1000 over", "worker closed 1000 over"]);
+});
+
 interface Setup {
+  ticks?: TickBudget;
   maxQueuedBytes?: number;
   /** Messages are not logged. */
   quiet?: boolean;

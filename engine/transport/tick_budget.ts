@@ -5,6 +5,9 @@
  * before the loop looks at any other socket. So a connection counts its messages down in
  * {@linkcode TickBudget.credit}, and asks the clock when the credit is used up. A connection that
  * has used its share of the tick waits in a queue, behind all others that have something to handle.
+ * What used less than a share of late goes first, as sparse flows do in FQ-CoDel (RFC 8290): a
+ * message of a peer that sends little waits for the rest of a tick, and not for a round of all that
+ * flood.
  *
  * A tick that has used up its time ends, and the platform polls its sockets before the next one.
  * Without that, queued work would go on for {@linkcode POLL_TICKS} ticks while the messages of
@@ -23,6 +26,8 @@ export const TICK_MS = 5;
  * the messages of a read makes more and smaller writes.
  */
 const SHARE_MS_MIN = 0.25;
+/** Of a tick, for those that use little while others wait. */
+const SPARSE_MS = TICK_MS / 2;
 /** Messages are counted so that the clock is asked about this often. */
 const LOOK_MS = 0.1;
 /** Messages between two looks at the clock, whatever the last ones cost. */
@@ -67,8 +72,15 @@ const PLATFORM: TickPlatform = {
 export class TickBudget implements Pace, Turns {
   credit = 1;
   readonly #platform: TickPlatform;
-  /** Waits for its share; the first is next. */
+  /** Used a share of late and waits for another; the first is next. */
   #queue: Work[] = [];
+  /** Waits, and used little. */
+  #sparse: Work[] = [];
+  /** What waiting work used since the sockets were polled, and between the two polls before. */
+  #usedMs = new Map<Work, number>();
+  #usedMsBefore = new Map<Work, number>();
+  /** Started without waiting in this tick. */
+  #started: Work | undefined;
   #endTasks: (() => void)[] = [];
   #isScheduled = false;
   /** Messages were handled in this tick, since `#startedAt`. */
@@ -91,10 +103,11 @@ export class TickBudget implements Pace, Turns {
     this.#platform = platform;
   }
 
-  /** Whether messages may be handled now: no other connection waits, and there is time. */
-  mayStart(): boolean {
-    if (this.#isOver || this.#queue.length > 0) return false;
+  /** Whether a connection may handle messages now: no other one waits, and there is time. */
+  mayStart(work: Work): boolean {
+    if (this.#isOver || this.#waiting > 0) return false;
     if (!this.#isBusy) this.#begin();
+    this.#started = work;
     this.#shareEndAt = this.#lookedAt + TICK_MS;
     return true;
   }
@@ -110,6 +123,12 @@ export class TickBudget implements Pace, Turns {
 
   /** Lets work continue when it is its turn. The caller knows whether it waits already. */
   queue(work: Work): void {
+    this.#usesLittle(work) ? this.#sparse.push(work) : this.#queue.push(work);
+    this.#schedule();
+  }
+
+  /** The same behind all that waits, for work of which no peer waits. */
+  queueLast(work: Work): void {
     this.#queue.push(work);
     this.#schedule();
   }
@@ -125,6 +144,15 @@ export class TickBudget implements Pace, Turns {
     if (++this.#deferred < this.#deferredMax || this.credit <= 0) return;
     this.#granted -= this.credit; // So many of them were not used.
     this.credit = 0;
+  }
+
+  get #waiting(): number {
+    return this.#queue.length + this.#sparse.length;
+  }
+
+  #usesLittle(work: Work): boolean {
+    const used = (this.#usedMs.get(work) ?? 0) + (this.#usedMsBefore.get(work) ?? 0);
+    return used < SHARE_MS_MIN && work !== this.#started;
   }
 
   #begin(): void {
@@ -149,13 +177,25 @@ export class TickBudget implements Pace, Turns {
     this.#isScheduled = false;
     if (this.#isBusy) this.#account();
     this.#runEndTasks();
-    if (this.#queue.length === 0) return;
+    if (this.#waiting === 0) return this.#forget();
     if (this.#isOver && this.#pollTicks++ < POLL_TICKS) return this.#schedule();
-    if (this.#isOver) {
-      this.#isOver = false;
-      this.#pollTicks = this.#busyMs = 0;
-    }
+    if (this.#isOver) this.#polled();
     this.#runQueue();
+  }
+
+  #polled(): void {
+    this.#isOver = false;
+    this.#pollTicks = this.#busyMs = 0;
+    this.#started = undefined;
+    [this.#usedMs, this.#usedMsBefore] = [this.#usedMsBefore, this.#usedMs];
+    this.#usedMs.clear();
+  }
+
+  /** Where nothing waits, none is before the others. */
+  #forget(): void {
+    this.#started = undefined;
+    if (this.#usedMs.size > 0) this.#usedMs.clear();
+    if (this.#usedMsBefore.size > 0) this.#usedMsBefore.clear();
   }
 
   /** What workers in this process did behind the messages of the tick counts, too. */
@@ -171,7 +211,7 @@ export class TickBudget implements Pace, Turns {
   }
 
   #shareMs(): number {
-    return Math.max(SHARE_MS_MIN, TICK_MS / (this.#queue.length + 1));
+    return Math.max(SHARE_MS_MIN, TICK_MS / (this.#waiting + 1));
   }
 
   #runEndTasks(): void {
@@ -185,12 +225,21 @@ export class TickBudget implements Pace, Turns {
     this.#begin();
     const shareMs = this.#shareMs();
     // Each once at most, so that what ends with the tick is not delayed by a single one.
-    for (let left = this.#queue.length; left > 0 && !this.#isOver; left--) {
+    for (let left = this.#waiting; left > 0 && !this.#isOver; left--) {
       if (this.#deferred >= this.#deferredMax) return;
-      const work = this.#queue.shift()!;
-      this.#shareEndAt = this.#lookedAt + shareMs;
+      const work = this.#next();
+      const start = this.#lookedAt;
+      this.#shareEndAt = start + shareMs;
       if (work.work()) this.#queue.push(work);
       this.isSpent();
+      this.#usedMs.set(work, (this.#usedMs.get(work) ?? 0) + this.#lookedAt - start);
     }
+  }
+
+  /** Those that use little first, but not for more than half of a tick while others wait. */
+  #next(): Work {
+    const isSparseNext = this.#queue.length === 0 || this.#lookedAt - this.#startedAt < SPARSE_MS;
+    return (isSparseNext ? this.#sparse.shift() : undefined) ?? this.#queue.shift() ??
+      this.#sparse.shift()!;
   }
 }

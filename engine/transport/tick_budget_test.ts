@@ -11,7 +11,7 @@ Deno.test("a connection alone starts at once, tick after tick", () => {
   const { ticks, loop, handle } = setup();
 
   for (let i = 0; i < 100; i++) {
-    assert.equal(ticks.mayStart(), true);
+    assert.equal(ticks.mayStart(ANYONE), true);
     assert.equal(handle(1, 0.01), 1);
     loop.tick();
   }
@@ -21,10 +21,10 @@ Deno.test("a flood stops after its share, and others that wait have theirs befor
   const { ticks, loop, handle, flood } = setup();
   const order: string[] = [];
 
-  assert.equal(ticks.mayStart(), true);
+  assert.equal(ticks.mayStart(ANYONE), true);
   assert.ok(handle(10_000, 0.01) <= 532, "alone it has a tick");
   ticks.queue(flood("flood", order));
-  assert.equal(ticks.mayStart(), false, "another connection waits");
+  assert.equal(ticks.mayStart(ANYONE), false, "another connection waits");
   ticks.queue(flood("other", order));
   for (let i = 0; i < 200; i++) loop.tick();
 
@@ -72,13 +72,13 @@ Deno.test("the sockets are polled when a tick's time is used up: 62 ticks do not
 Deno.test("messages that take long are found to take long after the first of them", () => {
   const { ticks, loop, handle } = setup();
 
-  ticks.mayStart();
+  ticks.mayStart(ANYONE);
   handle(1_000, 0.001);
   loop.tick();
-  ticks.mayStart();
+  ticks.mayStart(ANYONE);
   assert.ok(handle(100, 10) <= 32);
   loop.polled();
-  assert.equal(ticks.mayStart(), false);
+  assert.equal(ticks.mayStart(ANYONE), false);
   ticks.queue({ work: () => (assert.equal(handle(100, 10), 1), false) });
   loop.polled();
 });
@@ -93,7 +93,7 @@ Deno.test("messages for workers in this process end a share: they are handled be
     return messages;
   };
 
-  ticks.mayStart();
+  ticks.mayStart(ANYONE);
   assert.equal(run(1_000), 32);
   loop.now += 32; // What the worker takes.
   loop.tick();
@@ -111,6 +111,76 @@ Deno.test("what is due at the end of a tick is done before the queue goes on", (
 
   assert.deepEqual(log, ["flush", "work"]);
 });
+
+Deno.test("a message of a peer that sends little goes before 64 floods, however long a round is", () => {
+  const { ticks, loop, flood } = setup();
+  for (let i = 0; i < 64; i++) ticks.queue(flood("flood", []));
+  for (let i = 0; i < 500; i++) loop.tick();
+  const waits: number[] = [];
+
+  for (let i = 0; i < 50; i++) {
+    const since = loop.now;
+    let servedAt = 0;
+    ticks.queue({ work: () => (servedAt = loop.now, false) });
+    while (servedAt === 0) loop.tick();
+    waits.push(servedAt - since);
+    loop.polled();
+  }
+
+  assert.ok(Math.max(...waits) <= TICK_MS + 0.5, `${Math.max(...waits)} ms`);
+});
+
+Deno.test("a flood that waits anew for each of its reads has no more shares than the others", () => {
+  const { ticks, loop, handle, flood } = setup();
+  const order: string[] = [];
+  for (let i = 0; i < 63; i++) ticks.queue(flood("flood", order));
+  let isDue = true;
+  const again: Work = {
+    work: () => {
+      order.push("again");
+      handle(1_000, 0.002);
+      return !(isDue = true);
+    },
+  };
+
+  for (let i = 0; i < 1_000; i++) {
+    if (isDue) ticks.queue(again);
+    isDue = false;
+    loop.polled();
+  }
+
+  const shares = order.filter((name) => name === "again").length;
+  assert.ok(shares > 10 && shares <= order.length / 64 + 1, `${shares} of ${order.length}`);
+});
+
+Deno.test("peers that send now and then do not starve those that send without end", () => {
+  const { ticks, loop, handle, flood } = setup();
+  const order: string[] = [];
+  ticks.queue(flood("flood", order));
+  loop.polled();
+  order.length = 0;
+
+  for (let i = 0; i < 100; i++) {
+    for (let j = 0; j < 10; j++) ticks.queue({ work: () => (handle(100, 0.05), false) });
+    loop.polled();
+  }
+
+  assert.ok(order.length >= 50, `${order.length} shares in 100 ticks`);
+});
+
+Deno.test("work of which no peer waits goes behind what came after it", () => {
+  const { ticks, loop } = setup();
+  const order: string[] = [];
+  const once = (name: string): Work => ({ work: () => (order.push(name), false) });
+
+  ticks.queueLast(once("end of a connection"));
+  ticks.queue(once("message"));
+  loop.polled();
+
+  assert.deepEqual(order, ["message", "end of a connection"]);
+});
+
+const ANYONE: Work = { work: () => false };
 
 /** An event loop whose time passes when messages are handled. */
 class Loop {

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:4411a3eafff52b23273f1d86a8aeb55208f37147560964148c70a370687507b8
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:d38cd9ffa97f95abac454b25b31378a77c5d7f7a7df53703bcdd55df7937db59
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -8282,99 +8282,87 @@ var Latest = class {
 
 // sdk/typescript/wire/large_map.ts
 var PART_MAX = 8192;
+var PARTS = 64;
+var HASH_CHARS = 32;
 var LargeMap = class {
-  #parts = [
-    /* @__PURE__ */ new Map()
-  ];
+  #single = /* @__PURE__ */ new Map();
+  #parts = [];
   #size = 0;
   /** Number of entries. */
   get size() {
     return this.#size;
   }
-  /** Number of maps behind it. */
-  get parts() {
-    return this.#parts.length;
+  /** Entries of the largest map behind it. */
+  get largestPart() {
+    return Math.max(...this.#all().map(({ size }) => size));
   }
   /** The value of a key; `undefined`: it has none. */
   get(key) {
-    const parts = this.#parts;
-    for (let i = parts.length; i-- > 0; ) {
-      const value = parts[i].get(key);
-      if (value !== void 0) return value;
-    }
-    return void 0;
+    return (this.#single ?? this.#parts[partOf(key)]).get(key);
   }
   /** Whether the key has an entry. */
   has(key) {
-    return this.#partOf(key) !== void 0;
+    return (this.#single ?? this.#parts[partOf(key)]).has(key);
   }
-  /** Adds an entry, or changes that of the key, which keeps its place. */
+  /** Adds an entry, or changes that of the key. */
   set(key, value) {
-    const parts = this.#parts;
-    const part = this.#partOf(key);
-    if (part) part.set(key, value);
-    else {
-      if (parts.at(-1).size >= PART_MAX) this.#extend();
-      parts.at(-1).set(key, value);
-      this.#size++;
-    }
+    if (this.#single !== void 0 && this.#single.size >= PART_MAX) this.#divide(this.#single);
+    const part = this.#single ?? this.#parts[partOf(key)];
+    const before = part.size;
+    part.set(key, value);
+    this.#size += part.size - before;
     return this;
   }
   /** Ends an entry; `false` when the key has none. */
   delete(key) {
-    const part = this.#partOf(key);
-    if (!part) return false;
-    part.delete(key);
-    this.#size--;
-    const parts = this.#parts;
-    if (part.size === 0 && part !== parts.at(-1)) parts.splice(parts.indexOf(part), 1);
-    return true;
+    const isDeleted = (this.#single ?? this.#parts[partOf(key)]).delete(key);
+    if (isDeleted && --this.#size === 0) this.clear();
+    return isDeleted;
   }
   /** Ends all entries. */
   clear() {
-    this.#parts = [
-      /* @__PURE__ */ new Map()
-    ];
+    this.#single = /* @__PURE__ */ new Map();
+    this.#parts = [];
     this.#size = 0;
   }
   *keys() {
-    for (const part of [
-      ...this.#parts
-    ]) yield* part.keys();
+    for (const part of this.#all()) yield* part.keys();
     return void 0;
   }
   *values() {
-    for (const part of [
-      ...this.#parts
-    ]) yield* part.values();
+    for (const part of this.#all()) yield* part.values();
     return void 0;
   }
   *[Symbol.iterator]() {
-    for (const part of [
-      ...this.#parts
-    ]) yield* part;
+    for (const part of this.#all()) yield* part;
     return void 0;
   }
-  #partOf(key) {
-    const parts = this.#parts;
-    for (let i = parts.length; i-- > 0; ) if (parts[i].has(key)) return parts[i];
-    return void 0;
+  #all() {
+    return this.#single === void 0 ? this.#parts : [
+      this.#single
+    ];
   }
-  /**
-   * Adds a part. Two neighbours that together are at most half full become one, one pair each time:
-   * so parts in which little is left cannot become more and more.
-   */
-  #extend() {
-    const parts = this.#parts;
-    const fits = (part, i) => i + 1 < parts.length && part.size + parts[i + 1].size <= PART_MAX / 2;
-    const at = parts.findIndex(fits);
-    if (at >= 0) {
-      for (const [key, value] of parts[at + 1]) parts[at].set(key, value);
-      parts.splice(at + 1, 1);
-    }
-    parts.push(/* @__PURE__ */ new Map());
+  #divide(single) {
+    const parts = Array.from({
+      length: PARTS
+    }, () => /* @__PURE__ */ new Map());
+    for (const [key, value] of single) parts[partOf(key)].set(key, value);
+    [this.#parts, this.#single] = [
+      parts,
+      void 0
+    ];
   }
 };
+function partOf(key) {
+  const { length } = key;
+  let hash = 2166136261 ^ length;
+  const headEnd = Math.min(length, HASH_CHARS);
+  for (let i = 0; i < headEnd; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 16777619);
+  for (let i = Math.max(headEnd, length - HASH_CHARS); i < length; i++) {
+    hash = Math.imul(hash ^ key.charCodeAt(i), 16777619);
+  }
+  return (hash ^ hash >>> 15) & PARTS - 1;
+}
 
 // sdk/typescript/provided_triggers.ts
 var ProvidedTriggers = class {

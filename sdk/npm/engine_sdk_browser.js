@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_browser.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:4411a3eafff52b23273f1d86a8aeb55208f37147560964148c70a370687507b8
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:d38cd9ffa97f95abac454b25b31378a77c5d7f7a7df53703bcdd55df7937db59
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

@@ -40,7 +40,7 @@ export interface ProvidedTriggersSetup {
 /** The triggers that one worker watches as a provider. */
 export class ProvidedTriggers {
   readonly #setup: ProvidedTriggersSetup;
-  readonly #watched = new LargeMap<string, WatchedTrigger>();
+  readonly #watched = new LargeMap<WatchedTrigger>();
   /** The last unfinished `unregisterTrigger` of each trigger. They never reject. */
   readonly #ending = new Map<string, Promise<void>>();
 

@@ -42,7 +42,7 @@ interface Stack<T> {
 type Leaf<T> = Map<string, Stack<T>>;
 
 interface Node<T> {
-  readonly literals: LargeMap<string, Node<T>>;
+  readonly literals: LargeMap<Node<T>>;
   param: Node<T> | undefined;
   /** Ends with `*` here. */
   rest: Leaf<T> | undefined;
@@ -72,8 +72,8 @@ interface Pattern {
 export class RouteTable<T> {
   readonly #root: Node<T> = makeNode();
   /** Paths without open segments, for the quick way. */
-  readonly #exact = new LargeMap<string, Leaf<T>>();
-  readonly #places = new LargeMap<string, Place<T>>();
+  readonly #exact = new LargeMap<Leaf<T>>();
+  readonly #places = new LargeMap<Place<T>>();
   /** How many routes each method has. */
   readonly #methods = new Map<string, number>();
 

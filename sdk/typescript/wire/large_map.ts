@@ -3,21 +3,27 @@
  *
  * A `Map` of V8 doubles by moving all its entries at once: with 131,072 of them, 10 to 20 ms in
  * which no connection is served, and tables that hold an entry for each registration grow in the
- * same moment. This one is a list of maps of at most {@linkcode PART_MAX} entries. A map of up to
- * that size is one `Map` behind one comparison.
+ * same moment. This one is a single `Map` of up to {@linkcode PART_MAX} entries; beyond that size
+ * it is divided into {@linkcode PARTS} by a hash of the key, once, and each part grows for itself.
  *
  * @module
  */
 
-/** Entries of one part; moving that many takes about a millisecond. */
+/** Entries of an undivided map; moving that many takes about a millisecond. */
 export const PART_MAX = 8_192;
+/** Maps behind a divided one. */
+export const PARTS = 64;
+/** Characters at each end of a key that the hash takes. */
+const HASH_CHARS = 32;
 
 /**
- * A `Map` whose entries are in parts; iterates in the order in which entries were added. A value is
- * never `undefined`.
+ * A `Map` with strings as keys, whose values are never `undefined`. It iterates in the order in
+ * which entries were added, until it is divided; then in an order that means nothing. Entries may
+ * end while it is read, and none may be added.
  */
-export class LargeMap<Key, Value extends NonNullable<unknown>> {
-  #parts: Map<Key, Value>[] = [new Map()];
+export class LargeMap<Value extends NonNullable<unknown>> {
+  #single: Map<string, Value> | undefined = new Map();
+  #parts: readonly Map<string, Value>[] = [];
   #size = 0;
 
   /** Number of entries. */
@@ -25,120 +31,79 @@ export class LargeMap<Key, Value extends NonNullable<unknown>> {
     return this.#size;
   }
 
-  /** Number of maps behind it. */
-  get parts(): number {
-    return this.#parts.length;
+  /** Entries of the largest map behind it. */
+  get largestPart(): number {
+    return Math.max(...this.#all().map(({ size }) => size));
   }
 
   /** The value of a key; `undefined`: it has none. */
-  get(key: Key): Value | undefined {
-    const parts = this.#parts;
-    for (let i = parts.length; i-- > 0;) {
-      const value = parts[i]!.get(key);
-      if (value !== undefined) return value;
-    }
-    return undefined;
+  get(key: string): Value | undefined {
+    return (this.#single ?? this.#parts[partOf(key)]!).get(key);
   }
 
   /** Whether the key has an entry. */
-  has(key: Key): boolean {
-    return this.#partOf(key) !== undefined;
+  has(key: string): boolean {
+    return (this.#single ?? this.#parts[partOf(key)]!).has(key);
   }
 
-  /** Adds an entry, or changes that of the key, which keeps its place. */
-  set(key: Key, value: Value): this {
-    const parts = this.#parts;
-    const part = this.#partOf(key);
-    if (part) part.set(key, value);
-    else {
-      if (parts.at(-1)!.size >= PART_MAX) this.#extend();
-      parts.at(-1)!.set(key, value);
-      this.#size++;
-    }
+  /** Adds an entry, or changes that of the key. */
+  set(key: string, value: Value): this {
+    if (this.#single !== undefined && this.#single.size >= PART_MAX) this.#divide(this.#single);
+    const part = this.#single ?? this.#parts[partOf(key)]!;
+    const before = part.size;
+    part.set(key, value);
+    this.#size += part.size - before;
     return this;
   }
 
   /** Ends an entry; `false` when the key has none. */
-  delete(key: Key): boolean {
-    const part = this.#partOf(key);
-    if (!part) return false;
-    part.delete(key);
-    this.#size--;
-    const parts = this.#parts;
-    if (part.size === 0 && part !== parts.at(-1)) parts.splice(parts.indexOf(part), 1);
-    return true;
+  delete(key: string): boolean {
+    const isDeleted = (this.#single ?? this.#parts[partOf(key)]!).delete(key);
+    if (isDeleted && --this.#size === 0) this.clear();
+    return isDeleted;
   }
 
   /** Ends all entries. */
   clear(): void {
-    this.#parts = [new Map()];
+    this.#single = new Map();
+    this.#parts = [];
     this.#size = 0;
   }
 
-  *keys(): Generator<Key, undefined> {
-    for (const part of [...this.#parts]) yield* part.keys();
+  *keys(): Generator<string, undefined> {
+    for (const part of this.#all()) yield* part.keys();
     return undefined;
   }
 
   *values(): Generator<Value, undefined> {
-    for (const part of [...this.#parts]) yield* part.values();
+    for (const part of this.#all()) yield* part.values();
     return undefined;
   }
 
-  *[Symbol.iterator](): Generator<[Key, Value], undefined> {
-    for (const part of [...this.#parts]) yield* part;
+  *[Symbol.iterator](): Generator<[string, Value], undefined> {
+    for (const part of this.#all()) yield* part;
     return undefined;
   }
 
-  #partOf(key: Key): Map<Key, Value> | undefined {
-    const parts = this.#parts;
-    for (let i = parts.length; i-- > 0;) if (parts[i]!.has(key)) return parts[i];
-    return undefined;
+  #all(): readonly Map<string, Value>[] {
+    return this.#single === undefined ? this.#parts : [this.#single];
   }
 
-  /**
-   * Adds a part. Two neighbours that together are at most half full become one, one pair each time:
-   * so parts in which little is left cannot become more and more.
-   */
-  #extend(): void {
-    const parts = this.#parts;
-    const fits = (part: Map<Key, Value>, i: number): boolean =>
-      i + 1 < parts.length && part.size + parts[i + 1]!.size <= PART_MAX / 2;
-    const at = parts.findIndex(fits);
-    if (at >= 0) {
-      for (const [key, value] of parts[at + 1]!) parts[at]!.set(key, value);
-      parts.splice(at + 1, 1);
-    }
-    parts.push(new Map());
+  #divide(single: Map<string, Value>): void {
+    const parts = Array.from({ length: PARTS }, () => new Map<string, Value>());
+    for (const [key, value] of single) parts[partOf(key)]!.set(key, value);
+    [this.#parts, this.#single] = [parts, undefined];
   }
 }
 
-/** A `Set` made in the same way. */
-export class LargeSet<Item> {
-  readonly #items = new LargeMap<Item, true>();
-
-  /** Number of items. */
-  get size(): number {
-    return this.#items.size;
+/** FNV-1a of both ends of a key, folded to a part. */
+function partOf(key: string): number {
+  const { length } = key;
+  let hash = 0x811c9dc5 ^ length;
+  const headEnd = Math.min(length, HASH_CHARS);
+  for (let i = 0; i < headEnd; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
+  for (let i = Math.max(headEnd, length - HASH_CHARS); i < length; i++) {
+    hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
   }
-
-  /** Whether the item is in it. */
-  has(item: Item): boolean {
-    return this.#items.has(item);
-  }
-
-  /** Adds an item. */
-  add(item: Item): this {
-    this.#items.set(item, true);
-    return this;
-  }
-
-  /** Ends an item; `false` when it is not in it. */
-  delete(item: Item): boolean {
-    return this.#items.delete(item);
-  }
-
-  [Symbol.iterator](): Generator<Item, undefined> {
-    return this.#items.keys();
-  }
+  return (hash ^ hash >>> 15) & (PARTS - 1);
 }
