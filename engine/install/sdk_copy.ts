@@ -20,6 +20,9 @@ import channelSocketPy from "../../sdk/python/src/engine_sdk/_channel_socket.py"
 import httpStreamPy from "../../sdk/python/src/engine_sdk/_http_stream.py" with { type: "text" };
 import channelsPy from "../../sdk/python/src/engine_sdk/_channels.py" with { type: "text" };
 import codecPy from "../../sdk/python/src/engine_sdk/_codec.py" with { type: "text" };
+import configurationPy from "../../sdk/python/src/engine_sdk/_configuration.py" with {
+  type: "text",
+};
 import contextPy from "../../sdk/python/src/engine_sdk/_context.py" with { type: "text" };
 import errorsPy from "../../sdk/python/src/engine_sdk/_errors.py" with { type: "text" };
 import fastPy from "../../sdk/python/src/engine_sdk/_fast.py" with { type: "text" };
@@ -29,11 +32,13 @@ import otlpPy from "../../sdk/python/src/engine_sdk/_otlp.py" with { type: "text
 import outputMarksPy from "../../sdk/python/src/engine_sdk/_output_marks.py" with { type: "text" };
 import processPy from "../../sdk/python/src/engine_sdk/_process.py" with { type: "text" };
 import reconnectPy from "../../sdk/python/src/engine_sdk/_reconnect.py" with { type: "text" };
+import registerPy from "../../sdk/python/src/engine_sdk/_register.py" with { type: "text" };
 import registrationsPy from "../../sdk/python/src/engine_sdk/_registrations.py" with {
   type: "text",
 };
 import requestsPy from "../../sdk/python/src/engine_sdk/_requests.py" with { type: "text" };
 import sessionPy from "../../sdk/python/src/engine_sdk/_session.py" with { type: "text" };
+import streamsPy from "../../sdk/python/src/engine_sdk/_streams.py" with { type: "text" };
 import telemetryPy from "../../sdk/python/src/engine_sdk/_telemetry.py" with { type: "text" };
 import threadsPy from "../../sdk/python/src/engine_sdk/_threads.py" with { type: "text" };
 import transportPy from "../../sdk/python/src/engine_sdk/_transport.py" with { type: "text" };
@@ -54,6 +59,7 @@ export const PYTHON_FILES: Readonly<Record<string, string>> = {
   "_channels.py": channelsPy,
   "_http_stream.py": httpStreamPy,
   "_codec.py": codecPy,
+  "_configuration.py": configurationPy,
   "_context.py": contextPy,
   "_errors.py": errorsPy,
   "_fast.py": fastPy,
@@ -63,9 +69,11 @@ export const PYTHON_FILES: Readonly<Record<string, string>> = {
   "_output_marks.py": outputMarksPy,
   "_process.py": processPy,
   "_reconnect.py": reconnectPy,
+  "_register.py": registerPy,
   "_registrations.py": registrationsPy,
   "_requests.py": requestsPy,
   "_session.py": sessionPy,
+  "_streams.py": streamsPy,
   "_telemetry.py": telemetryPy,
   "_threads.py": threadsPy,
   "_transport.py": transportPy,

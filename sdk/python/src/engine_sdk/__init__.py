@@ -11,10 +11,12 @@ Example:
 
 from ._channels import Channel, ChannelReader, ChannelWriter
 from ._codec import TriggerInstance, __version__
+from ._configuration import ConfigurationOptions, LiveConfiguration
 from ._context import CallContext
 from ._errors import EngineError, InvocationError, is_timeout
 from ._logger import Logger
 from ._reconnect import ConnectionState
+from ._register import register_worker
 from ._registrations import Registration, TriggerHandler
 from ._requests import (
     EnqueueOptions,
@@ -26,22 +28,28 @@ from ._requests import (
     TriggerRequest,
     TriggerTypeInput,
 )
-from ._worker import Worker, register_worker
+from ._streams import Stream, StreamGroup, StreamSource
+from ._worker import Worker
 
 __all__ = [
     "CallContext",
     "Channel",
     "ChannelReader",
     "ChannelWriter",
+    "ConfigurationOptions",
     "ConnectionState",
     "EngineError",
     "EnqueueOptions",
     "HttpInvocation",
     "InitOptions",
     "InvocationError",
+    "LiveConfiguration",
     "Logger",
     "ReconnectOptions",
     "Registration",
+    "Stream",
+    "StreamGroup",
+    "StreamSource",
     "TriggerAction",
     "TriggerHandler",
     "TriggerInput",

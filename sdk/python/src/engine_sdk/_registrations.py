@@ -148,6 +148,16 @@ class Registration:
         self._unregister()
 
 
+def together(id_: str, *registrations: Registration) -> Registration:
+    """Return several registrations as one; they end in this order."""
+
+    def unregister() -> None:
+        for each in registrations:
+            each.unregister()
+
+    return Registration(id_, unregister)
+
+
 class TriggerHandler(Protocol):
     """Serves a trigger type; both methods may also be coroutine functions."""
 

@@ -1,21 +1,19 @@
-"""`Worker`, the public face of the package, and `register_worker`, which connects one."""
+"""`Worker`, the public face of the package; `_register.py` connects one."""
 
 from __future__ import annotations
 
 import os
-import threading
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from ._calls import Call, CallIds, LoopWaiter, ThreadWaiter, failure, plan_call
 from ._channels import CREATE_CHANNEL, Channel, channel_of
 from ._codec import TriggerInstance, announcement, check_registration, worker_name
+from ._configuration import LiveConfiguration
 from ._context import CURRENT
-from ._errors import invalid
+from ._errors import EngineError
 from ._handlers import bind
-from ._output_marks import mark_output
 from ._process import PROCESS
 from ._reconnect import ConnectionState
 from ._registrations import (
@@ -26,6 +24,7 @@ from ._registrations import (
     not_invokable,
     plan_trigger,
     plan_trigger_type,
+    together,
 )
 from ._requests import (
     HttpInvocation,
@@ -39,14 +38,16 @@ from ._requests import (
     enqueue_request,
 )
 from ._session import UNREACHABLE
+from ._streams import Stream, StreamSource, create_stream
 from ._telemetry import telemetry_dial
-from ._threads import PoolThread, ThreadPool
+from ._threads import ThreadPool
 from ._transport import LEAVE_MS, Dial, WebSocketDial, read_url, redacted_url
-from ._worker_thread import WorkerThread, log, now_ms
+from ._worker_thread import WorkerThread, log, may_block, now_ms
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ._configuration import ConfigurationOptions
     from ._requests import EnqueueOptions
 
 ENGINE_URL_DEFAULT: Final = "ws://127.0.0.1:49134"
@@ -185,13 +186,7 @@ class Worker:
         declared: TriggerInput = {"type": "queue", "function_id": id, "config": dict(queue)}
         if namespace is not None:
             declared["namespace"] = namespace
-        trigger = self.register_trigger(declared)
-
-        def unregister() -> None:
-            trigger.unregister()
-            called.unregister()
-
-        return Registration(id, unregister)
+        return together(id, self.register_trigger(declared), called)
 
     def register_trigger(self, trigger: TriggerInput) -> Registration:
         """
@@ -286,16 +281,12 @@ class Worker:
         if call.invocation_id is None:
             self._start(call)
             return None
-        if isinstance(here := threading.current_thread(), WorkerThread):
-            raise invalid(
-                "trigger() would block the loop it waits for; "
-                "write 'await worker.trigger_async(...)' in a coroutine"
-            )
+        blocking = may_block("trigger()", "trigger_async(...)")
         answer = ThreadWaiter(call, request.get("on_progress"))
         unwatch = None if context is None else context.watch(lambda: self._cancel(call))
         self._start(call)
         try:
-            with here.pool.waiting() if isinstance(here, PoolThread) else nullcontext():
+            with blocking:
                 return answer.wait(now_ms)
         except BaseException:
             self._cancel(call)  # No effect on a call that has ended.
@@ -441,12 +432,86 @@ class Worker:
         trigger = self.register_trigger(
             {"type": "subscribe", "function_id": function_id, "config": {"topic": topic}}
         )
+        return together(trigger.id, trigger, function)
 
-        def unregister() -> None:
-            trigger.unregister()
-            function.unregister()
+    def stream(self, name: str) -> Stream:
+        """
+        Return a stream of ``engine-stream``, to read, write and follow items; sends nothing.
 
-        return Registration(trigger.id, unregister)
+        Raises:
+            EngineError: ``INVALID_ARGUMENTS`` for an empty name.
+
+        Example:
+            worker.stream("chat").group("room-1").set("m1", {"text": "hi"})
+
+        """
+        return Stream(self, name)
+
+    def create_stream(self, name: str, source: StreamSource) -> Registration:
+        """
+        Keep the items of a stream in this worker, in place of the engine.
+
+        Registers the functions ``stream::get(<name>)``, ``set``, ``delete``, ``list``,
+        ``list_groups``, and ``update`` if the source has it.
+
+        Args:
+            name: Such as ``"users"``.
+            source: An object with these methods.
+
+        Returns:
+            The registration, for unregistering.
+
+        Raises:
+            EngineError: ``INVALID_ARGUMENTS`` when a method is missing or does not fit.
+
+        """
+        return create_stream(self, name, source)
+
+    def configuration(
+        self,
+        id: str,  # noqa: A002 - the name on the wire
+        *,
+        on_error: Callable[[EngineError], object] | None = None,
+        **described: Unpack[ConfigurationOptions],
+    ) -> LiveConfiguration:
+        """
+        Follow a value of ``engine-configuration``: it is read again when it changes.
+
+        Args:
+            id: Such as ``"mail"``.
+            on_error: Gets what a later read fails with, in the worker's own thread; the value
+                stays as it is. If left out, it is logged.
+            **described: ``schema``, ``initial_value``, ``name``, ``description``, ``metadata``:
+                with any of them it is registered first; a value that it has stays.
+
+        Returns:
+            The configuration, whose ``value`` is always the present one.
+
+        Raises:
+            InvocationError: As for `trigger`: ``NOT_REGISTERED``; ``NOT_FOUND`` without a value;
+                ``SCHEMA_INVALID``; ``EXPAND_FAILED``; ``function_not_found``.
+            EngineError: As for `trigger`.
+
+        Example:
+            mail = worker.configuration("mail", initial_value={"port": 25})
+            print(mail.value["port"])
+
+        """
+        live = LiveConfiguration(self, self._thread.post, id, {**described}, on_error)
+        live.open()
+        return live
+
+    async def configuration_async(
+        self,
+        id: str,  # noqa: A002
+        *,
+        on_error: Callable[[EngineError], object] | None = None,
+        **described: Unpack[ConfigurationOptions],
+    ) -> LiveConfiguration:
+        """Follow a value, as `configuration`, on the worker's loop or on any other."""
+        live = LiveConfiguration(self, self._thread.post, id, {**described}, on_error)
+        await live.open_async()
+        return live
 
     def create_channel(self, buffer_frames: int | None = None) -> Channel:
         """
@@ -521,37 +586,3 @@ def _message(topic: str, data: Any) -> TriggerRequest:
 def _creation(buffer_frames: int | None) -> TriggerRequest:
     payload = {} if buffer_frames is None else {"buffer_size": buffer_frames}
     return {"function_id": CREATE_CHANNEL, "payload": payload}
-
-
-def register_worker(url: str | None = None, options: InitOptions | None = None) -> Worker:
-    """
-    Connect to the engine, and stay connected until ``shutdown()``.
-
-    Waits up to 30 s for the connection; after that the worker keeps trying in the background.
-    The program stays alive after its main thread has ended. If called in the main thread of a
-    program without signal handlers of its own, Ctrl-C and SIGTERM shut it down cleanly.
-
-    Args:
-        url: Address of the engine; default ``ENGINE_URL``, else ``ws://127.0.0.1:49134``.
-        options: Name and behaviour of the worker.
-
-    Returns:
-        The worker.
-
-    Raises:
-        EngineError: ``INVALID_ARGUMENTS`` when the address is invalid.
-
-    Example:
-        worker = register_worker(options=InitOptions(worker_name="math"))
-
-    """
-    worker = Worker(url, options or InitOptions())
-    mark_output()
-    PROCESS.add(worker)
-    try:
-        worker.start()
-    except BaseException:
-        worker.leave()
-        PROCESS.remove(worker)
-        raise
-    return worker

@@ -15,12 +15,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 from ._calls import Call
 from ._channels import ChannelHost
 from ._codec import Invocation, TriggerInstance
-from ._errors import ErrorBody
+from ._errors import ErrorBody, invalid
 from ._fast import new_loop
 from ._handlers import Runner
 from ._reconnect import ConnectionState, Reconnector
@@ -28,7 +29,7 @@ from ._registrations import Function, TriggerType
 from ._requests import ReconnectOptions
 from ._session import SHUTDOWN, UNREACHABLE, Session
 from ._telemetry import Telemetry
-from ._threads import LoopExecutor, Mailbox, ThreadPool, Work
+from ._threads import LoopExecutor, Mailbox, PoolThread, ThreadPool, Work
 from ._transport import LEAVE_MS, Dial
 from ._trigger_types import ProvidedTriggers
 
@@ -42,6 +43,23 @@ log = logging.getLogger("engine_sdk")
 def now_ms() -> float:
     """Milliseconds of a monotonic clock."""
     return time.monotonic() * 1000
+
+
+def may_block(what: str, instead: str) -> AbstractContextManager[None]:
+    """
+    Return a context in which this thread may wait; one of a pool then does not count as busy.
+
+    Raises:
+        EngineError: ``INVALID_ARGUMENTS`` in the thread of a worker.
+
+    """
+    here = threading.current_thread()
+    if isinstance(here, WorkerThread):
+        raise invalid(
+            f"{what} would block the loop it waits for; "
+            f"write 'await worker.{instead}' in a coroutine"
+        )
+    return here.pool.waiting() if isinstance(here, PoolThread) else nullcontext()
 
 
 class WorkerThread(threading.Thread):
