@@ -7,7 +7,14 @@
  * @module
  */
 import { CONTROL_HEADER, readControlKey } from "../engine/mod.ts";
-import { type Action, type Dial, type Json, registerWorker, type Worker } from "../mod.ts";
+import {
+  type Action,
+  type Dial,
+  type Json,
+  type JsonObject,
+  registerWorker,
+  type Worker,
+} from "../mod.ts";
 import { ENGINE_URL_DEFAULT } from "./arguments.ts";
 import { CommandError, ConnectionLost, UsageError } from "./failure.ts";
 import { renderDuration } from "./render.ts";
@@ -27,7 +34,23 @@ export interface EngineConnection extends AsyncDisposable {
    * @throws {InvocationError} When the topic is not valid, or no worker has topics.
    */
   subscribe(topic: string, hear: (data: Json) => void): Promise<Subscribed>;
+  /**
+   * Calls `hear` with each event of a trigger type of a built-in worker, as
+   * {@linkcode EngineConnection.subscribe} does with messages.
+   *
+   * @throws {InvocationError} When the config is not valid, or no worker provides the type.
+   */
+  follow(type: FollowedType, config: JsonObject, hear: (event: Json) => void): Promise<Subscribed>;
 }
+
+/** Trigger types that a command follows, and functions that are there when the type is. */
+const FOLLOWED = {
+  stream: "engine::stream::stats",
+  subscribe: "engine::pubsub::list",
+} as const;
+
+/** See {@linkcode EngineConnection.follow}. */
+export type FollowedType = keyof typeof FOLLOWED;
 
 /** A subscription. */
 export interface Subscribed {
@@ -185,13 +208,13 @@ function connectionOf(worker: Worker, refusal: () => string | undefined): Engine
         throw new CommandError(`The engine closed the connection: ${why}`);
       }
     },
-    async subscribe(topic, hear) {
-      await connection.call("engine::pubsub::list", {}); // Fails where no worker has topics.
+    subscribe: (topic, hear) => connection.follow("subscribe", { topic }, hear),
+    async follow(trigger_type, config, hear) {
+      await connection.call(FOLLOWED[trigger_type], {}); // Fails where no worker has the type.
       const lost = lossOf(worker, refusal);
       const function_id = `engine-cli::${crypto.randomUUID()}`;
       worker.registerFunction(function_id, hear, { metadata: { internal: true } });
-      const trigger = { trigger_type: "subscribe", function_id, config: { topic } };
-      await connection.call("engine::register_trigger", trigger);
+      await connection.call("engine::register_trigger", { trigger_type, function_id, config });
       return { lost };
     },
     [Symbol.asyncDispose]: () => worker.shutdown(),

@@ -28,6 +28,7 @@ function engineOf(directory: string) {
   let isOpen = true;
   const connection: EngineConnection = {
     subscribe: () => Promise.reject(new Error("nothing is published here")),
+    follow: () => Promise.reject(new Error("nothing happens here")),
     call: (function_id) => {
       calls.push(function_id);
       return Promise.resolve({ data_directory: `${directory}/.engine` } as Json);

@@ -16,6 +16,8 @@ export interface PayloadSources {
   readonly fields: readonly string[];
   /** `--payload`: JSON, `@file`, or `-` for standard input. */
   readonly payload: string | undefined;
+  /** Name of the option, for errors. Default: `--payload`. */
+  readonly option?: string | undefined;
   /** Reads a file, relative to the current directory. */
   readFile(path: string): Promise<string>;
   /** Reads all of standard input. */
@@ -30,10 +32,11 @@ export interface PayloadSources {
 export async function readPayload(sources: PayloadSources): Promise<Json> {
   const { fields, payload } = sources;
   if (payload === undefined) return withFields({}, fields);
-  const whole = parseWhole(await textOf(payload, sources), payload);
+  const { option = "--payload" } = sources;
+  const whole = parseWhole(await textOf(payload, option, sources), payload, option);
   if (fields.length === 0) return whole;
   if (whole === null || typeof whole !== "object" || Array.isArray(whole)) {
-    throw new UsageError(`Fields such as ${fields[0]} need a --payload that is an object`);
+    throw new UsageError(`Fields such as ${fields[0]} need a ${option} that is an object`);
   }
   return withFields(whole, fields);
 }
@@ -117,7 +120,11 @@ export function parseValue(text: string): Json {
   }
 }
 
-async function textOf(payload: string, sources: PayloadSources): Promise<string> {
+async function textOf(
+  payload: string,
+  option: string,
+  sources: PayloadSources,
+): Promise<string> {
   if (payload === "-") return await sources.readInput();
   if (!payload.startsWith("@")) return payload;
   const path = payload.slice(1);
@@ -125,18 +132,18 @@ async function textOf(payload: string, sources: PayloadSources): Promise<string>
     return await sources.readFile(path);
   } catch (thrown) {
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    throw new UsageError(`--payload: ${path} cannot be read: ${reason}`);
+    throw new UsageError(`${option}: ${path} cannot be read: ${reason}`);
   }
 }
 
-function parseWhole(text: string, source: string): Json {
+function parseWhole(text: string, source: string, option: string): Json {
   try {
     return parseExactly(text);
   } catch (thrown) {
     if (thrown instanceof UsageError) throw thrown;
-    const from = source === "-" ? "standard input" : source.startsWith("@") ? source : "--payload";
+    const from = source === "-" ? "standard input" : source.startsWith("@") ? source : option;
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    throw new UsageError(`${from} is not JSON: ${reason}; such as --payload='{"a":2}'`);
+    throw new UsageError(`${from} is not JSON: ${reason}; such as ${option}='{"a":2}'`);
   }
 }
 

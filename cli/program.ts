@@ -31,6 +31,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   worker: async () => (await import("./commands/worker/mod.ts")).addWorker,
   state: async () => (await import("./commands/state.ts")).addState,
   config: async () => (await import("./commands/config.ts")).addConfig,
+  stream: async () => (await import("./commands/stream.ts")).addStream,
   queue: async () => (await import("./commands/queue.ts")).addQueue,
   token: async () => (await import("./commands/token.ts")).addToken,
   vm: async () => (await import("./commands/vm.ts")).addVm,

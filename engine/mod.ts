@@ -29,6 +29,7 @@ export type { Engine, StartOptions, StopOptions } from "./engine.ts";
 export { CONTROL_HEADER, readControlKey } from "./auth/control_key.ts";
 export { type ProjectAddress, projectAddress } from "./project_address.ts";
 export { VERSION } from "./version.ts";
+export { similarNames } from "../sdk/typescript/wire/similar.ts";
 export type {
   ControlKeyInfo,
   Endpoint,

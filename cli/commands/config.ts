@@ -138,7 +138,7 @@ function addHistory(config: Command, terminal: Terminal): void {
 
 function whole(terminal: Terminal, payload: string, fields: readonly string[]): Promise<Json> {
   const { readFile, readInput } = terminal;
-  return readPayload({ fields, payload, readFile, readInput });
+  return readPayload({ fields, payload, option: "--value", readFile, readInput });
 }
 
 /** The value that there is, with other members; its secrets stay as they are. */

@@ -48,6 +48,8 @@ export interface SeenCall {
 /** A subscription of a command. */
 export interface FakeSubscription {
   readonly topic: string;
+  /** The config of its trigger. */
+  readonly config: JsonObject;
   /** Delivers a message. */
   hear(data: Json): void;
   /** The connection is lost. */
@@ -144,16 +146,20 @@ export class FakeTerminal implements Terminal {
     return Promise.resolve({
       call: (function_id: string, payload: Json, options: CallOptions = {}) =>
         this.#answer(function_id, payload, options),
-      subscribe: (topic: string, hear: (data: Json) => void) => {
-        const { promise: lost, reject: lose } = Promise.withResolvers<never>();
-        this.subscribed.resolve({ topic, hear, lose });
-        return Promise.resolve({ lost });
-      },
+      subscribe: (topic: string, hear: (data: Json) => void) => this.#follow({ topic }, hear),
+      follow: (_type: string, config: JsonObject, hear: (data: Json) => void) =>
+        this.#follow(config, hear),
       [Symbol.asyncDispose]: () => {
         this.openConnections--;
         return Promise.resolve();
       },
     });
+  }
+
+  #follow(config: JsonObject, hear: (data: Json) => void) {
+    const { promise: lost, reject: lose } = Promise.withResolvers<never>();
+    this.subscribed.resolve({ topic: String(config.topic), config, hear, lose });
+    return Promise.resolve({ lost });
   }
 
   now(): number {

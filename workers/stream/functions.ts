@@ -16,7 +16,7 @@ import {
   listAnswer,
   updateEntry,
 } from "../state/answers.ts";
-import type { StateEntries } from "../state/entries.ts";
+import { listEntries, type StateEntries } from "../state/entries.ts";
 import type { Expiry } from "../state/expiry.ts";
 import {
   entryOf,
@@ -117,6 +117,29 @@ export class StreamFunctions {
     return await withCode("list", () => listAnswer(this.#entries, answers, scopeOf(group)));
   }
 
+  /** `stream::list_items` */
+  async listItems(payload: Json): Promise<JsonObject> {
+    const { prefix, limit, cursor, ...group } = fitRequest(
+      "list_items",
+      REQUESTS.list_items,
+      payload,
+    );
+    const { answers, overrides } = this.#setup;
+    if (overrides.has("list", group.stream_name)) {
+      const message =
+        `The items of stream ${group.stream_name} are kept by a worker, which lists ` +
+        "them without ids; use stream::list";
+      throw new EngineError(codeOf("list"), message);
+    }
+    const query = { scope: scopeOf(group), prefix, limit, cursor };
+    const { entries, ...more } = await withCode(
+      "list",
+      () => answers.hold((add) => listEntries(this.#entries, query, add)),
+    );
+    const items = (entries as JsonObject[]).map(({ key, value }) => ({ id: key!, data: value! }));
+    return { items, ...more };
+  }
+
   /** `stream::list_groups` */
   async listGroups(payload: Json): Promise<Json | undefined> {
     const { stream_name } = fitRequest("list_groups", REQUESTS.list_groups, payload);
@@ -187,6 +210,7 @@ export function registerFunctions(
     delete: (payload) => stream.delete(payload),
     update: (payload) => stream.update(payload),
     list: (payload) => stream.list(payload),
+    list_items: (payload) => stream.listItems(payload),
     list_groups: (payload) => stream.listGroups(payload),
     list_all: () => stream.listAll(),
     send: (payload) => stream.send(payload),

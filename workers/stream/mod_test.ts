@@ -88,6 +88,30 @@ Deno.test("lists have the items of a group, the groups of a stream, and all stre
   });
 });
 
+Deno.test("items are listed with their ids, page by page, unless a worker keeps them", async () => {
+  await using at = await setup();
+  for (const item_id of ["b", "a2", "a1"]) {
+    await at.call("set", { ...GROUP, item_id, data: { of: item_id } });
+  }
+  const one = { id: "a1", data: { of: "a1" } };
+  const two = { id: "a2", data: { of: "a2" } };
+
+  assert.deepEqual(await at.call("list_items", { ...GROUP, limit: 1 }), {
+    items: [one],
+    cursor: "a1",
+  });
+  assert.deepEqual(await at.call("list_items", { ...GROUP, prefix: "a", cursor: "a1" }), {
+    items: [two],
+  });
+  assert.deepEqual(await at.call("list_items", { ...GROUP, group_id: "other" }), { items: [] });
+  for (const wrong of [{ limit: 0 }, { prefix: "b", cursor: "a1" }, { prefix: "x".repeat(901) }]) {
+    assert.equal(await at.fail("list_items", { ...GROUP, ...wrong }), "JSON_ERROR");
+  }
+  at.worker.registerFunction("stream::list(chat)", () => []);
+  await at.engine.settle();
+  assert.equal(await at.fail("list_items", GROUP), "STREAM_LIST_ERROR");
+});
+
 Deno.test("every change and every sent event fires the triggers that match it, in order", async () => {
   await using at = await setup();
   const [all, group, item, other] = [

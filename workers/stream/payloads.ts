@@ -17,6 +17,9 @@ export const ITEM_ID_BYTES_MAX = 900;
 export const EVENT_NAME_BYTES_MAX = 200;
 /** Longest life of an item, in milliseconds: a hundred years. */
 const TTL_MS_MAX = 3_155_760_000_000;
+/** Items in one answer of `stream::list_items`, unless the payload says otherwise, and at most. */
+const ITEMS_LIMIT = 100;
+const ITEMS_LIMIT_MAX = 1_000;
 /** UTF-8 bytes per UTF-16 code unit, at most. */
 const UNIT_BYTES_MAX = 3;
 
@@ -63,6 +66,32 @@ const Set = v.pipe(
   v.transform((request) => ({ ...request, data: request.data as Json })),
 );
 
+const Items = v.pipe(
+  v.object({
+    ...group,
+    prefix: v.pipe(
+      v.nullish(v.string(), ""),
+      v.check(
+        (text) => text.length <= ITEM_ID_BYTES_MAX,
+        `expected at most ${ITEM_ID_BYTES_MAX} bytes`,
+      ),
+    ),
+    /** Larger limits count as the largest one. */
+    limit: v.pipe(
+      v.nullish(v.int(1), ITEMS_LIMIT),
+      v.transform((limit) => Math.min(limit, ITEMS_LIMIT_MAX)),
+    ),
+    cursor: v.opt(ItemId),
+  }),
+  v.forward(
+    v.check(
+      ({ prefix, cursor }) => cursor === undefined || cursor.startsWith(prefix),
+      "expected the cursor of an answer for the same prefix",
+    ),
+    ["cursor"],
+  ),
+);
+
 /** The checks by the name after `stream::`. */
 export const REQUESTS = {
   set: Set,
@@ -70,6 +99,7 @@ export const REQUESTS = {
   delete: v.object(place),
   update: v.object({ ...place, ops: v.list(UpdateOp, UPDATE_OPS_MAX) }),
   list: v.object(group),
+  list_items: Items,
   list_groups: v.object({ stream_name: StreamName }),
   list_all: v.object({}),
   send: v.object({
@@ -159,6 +189,23 @@ export const FORMATS: Readonly<
       group_id: groupId,
     }),
     response_format: { type: "array", description: "The items" },
+  },
+  list_items: {
+    description: "Items of a group with their ids, sorted by id, page by page",
+    request_format: payload(["stream_name", "group_id"], {
+      stream_name: streamName,
+      group_id: groupId,
+      prefix: { type: ["string", "null"], description: "Only ids that begin with it" },
+      limit: { type: ["integer", "null"], description: "How many at most: 100, up to 1000" },
+      cursor: { type: "string", description: "From the previous answer: continues after it" },
+    }),
+    response_format: {
+      type: "object",
+      properties: {
+        items: { type: "array", items: { type: "object" }, description: "Each {id, data}" },
+        cursor: { type: "string", description: "For the next page, if there is one" },
+      },
+    },
   },
   list_groups: {
     description: "Ids of the groups of a stream that have items",
