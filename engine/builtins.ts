@@ -259,7 +259,7 @@ export class Builtins {
       const starting = definition.start(worker, config, this.#hostFor(run, stack));
       stack.use(await this.#within(starting, `${name} did not start`));
       run.stack = stack;
-      this.#set(run, "ready", definition.summary);
+      this.#set(run, "ready", this.#summaryOf(run));
       run.readyAfterMs = Math.round(clock.now() - began);
       log.debug("built-in worker ready", { worker: name });
       return undefined;
@@ -318,7 +318,9 @@ export class Builtins {
   }
 
   #summaryOf(run: Run): string {
-    return this.#options.known.find(({ name }) => name === run.entry.name)?.summary ?? "";
+    const { name, config } = run.entry;
+    const definition = this.#options.known.find((worker) => worker.name === name);
+    return definition?.summaryOf?.(config) ?? definition?.summary ?? "";
   }
 
   #set(run: Run, state: WorkerState, reason: string | null): void {

@@ -45,6 +45,16 @@ export interface Changed {
 /** One key and its change. */
 export type KeyChange = readonly [key: StoreKey, change: Change];
 
+/** How a write is made. */
+export interface WriteOptions {
+  /**
+   * The write resolves when it is applied, and is on disk at most so many milliseconds later,
+   * unless the disk refuses it or the process dies before; what survives then is a prefix of what
+   * was applied. Default: it resolves when it is durable.
+   */
+  readonly flushMs?: number;
+}
+
 /** Counters since the store was opened; the object is live. */
 export interface StoreStats {
   /** Groups of writes that reached the disk. */
@@ -53,6 +63,8 @@ export interface StoreStats {
   readonly changes: number;
   /** Groups of writes that failed. */
   readonly failed: number;
+  /** Writes in them that had been acknowledged: see {@linkcode WriteOptions.flushMs}. */
+  readonly lost: number;
   /** Bytes of the values in `changes`, as JSON in UTF-8. */
   readonly bytes: number;
   /** Duration of the last commit in milliseconds; `null` before the first one. */
@@ -133,5 +145,5 @@ export interface Store extends AsyncDisposable {
    * @throws {EngineError} `VALUE_TOO_LARGE`; `SET_ERROR` when the disk write failed; `overloaded`
    * when too many bytes wait for the disk.
    */
-  write(changes: readonly KeyChange[]): Promise<Changed[]>;
+  write(changes: readonly KeyChange[], options?: WriteOptions): Promise<Changed[]>;
 }

@@ -6,8 +6,12 @@
  * it and for every later one that read a key it would have changed, and so on for the keys of
  * those; they do not wait for the works between. Keys are ids here, and the database is a callback.
  *
+ * Works that were acknowledged already may wait for others: until their time, until one comes that
+ * may not, or until a commit is full.
+ *
  * @module
  */
+import type { Clock } from "../ports/clock.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { STORE_COMMIT_BYTES_MAX, STORE_COMMIT_CHANGES_MAX } from "./record.ts";
 
@@ -21,6 +25,8 @@ export interface Work {
   readonly mutations: number;
   /** See {@linkcode Work.mutations}. */
   readonly bytes: number;
+  /** Milliseconds that the commit may wait for; 0: it begins at once. */
+  readonly flushMs: number;
   /** Called once: the work is durable, or with `SET_ERROR` has to be undone. Must not throw. */
   settle(failure: EngineError | undefined): void;
 }
@@ -32,22 +38,47 @@ export type Commit<W extends Work> = (works: readonly W[]) => Promise<void>;
 export class GroupCommit<W extends Work> {
   readonly #commit: Commit<W>;
   readonly #idleWork: () => Promise<boolean>;
+  readonly #clock: Pick<Clock, "after"> | undefined;
   #waiting: W[] = [];
+  /** What the next commits hold so far. */
+  #waitingMutations = 0;
+  #waitingBytes = 0;
+  /** So many of those that wait, the first ones, may not wait longer. */
+  #due = 0;
+  #cancelFlush: (() => void) | undefined;
   #running: Promise<void> | undefined;
 
   /**
    * `idleWork` runs between commits, such as to delete unused parts; it resolves to `false` when
-   * nothing was left to do.
+   * nothing was left to do. Without a clock no work waits for others.
    */
-  constructor(commit: Commit<W>, idleWork: () => Promise<boolean>) {
+  constructor(
+    commit: Commit<W>,
+    idleWork: () => Promise<boolean>,
+    clock?: Pick<Clock, "after">,
+  ) {
     this.#commit = commit;
     this.#idleWork = idleWork;
+    this.#clock = clock;
   }
 
   /** Adds a work; it is settled after this returns. */
   add(work: W): void {
     this.#waiting.push(work);
-    this.#running ??= Promise.resolve().then(() => this.#run());
+    this.#waitingMutations += work.mutations;
+    this.#waitingBytes += work.bytes;
+    const isFull = this.#waitingMutations >= STORE_COMMIT_CHANGES_MAX ||
+      this.#waitingBytes >= STORE_COMMIT_BYTES_MAX;
+    if (work.flushMs <= 0 || isFull || !this.#clock) this.flush();
+    else this.#cancelFlush ??= this.#clock.after(work.flushMs, () => this.flush());
+  }
+
+  /** Commits all works that wait. */
+  flush(): void {
+    this.#cancelFlush?.();
+    this.#cancelFlush = undefined;
+    this.#due = this.#waiting.length;
+    if (this.#due > 0) this.#running ??= Promise.resolve().then(() => this.#run());
   }
 
   /** Resolves when no work waits and no commit is under way. */
@@ -58,9 +89,9 @@ export class GroupCommit<W extends Work> {
   async #run(): Promise<void> {
     let hasIdleWork = false;
     do {
-      if (this.#waiting.length > 0) await this.#commitGroup(this.#takeGroup());
+      if (this.#due > 0) await this.#commitGroup(this.#takeGroup());
       hasIdleWork = await this.#idleWork();
-    } while (hasIdleWork || this.#waiting.length > 0);
+    } while (hasIdleWork || this.#due > 0);
     this.#running = undefined;
   }
 
@@ -88,7 +119,18 @@ export class GroupCommit<W extends Work> {
       if (isFull && count > 0) break;
       count++;
     }
-    return this.#waiting.splice(0, count);
+    const group = this.#waiting.splice(0, count);
+    this.#gone(group);
+    return group;
+  }
+
+  #gone(works: Iterable<W>): void {
+    for (const { mutations, bytes } of works) {
+      this.#waitingMutations -= mutations;
+      this.#waitingBytes -= bytes;
+      this.#due--;
+    }
+    this.#due = Math.max(0, Math.min(this.#due, this.#waiting.length));
   }
 
   #fail(group: readonly W[], thrown: unknown): void {
@@ -99,7 +141,9 @@ export class GroupCommit<W extends Work> {
     const failed = new Set(group.filter(({ read }) => read.some((id) => lost.has(id))));
     this.#addBuiltOn(failed, lost);
     const unaffected = group.filter((work) => !failed.has(work));
+    const gone = this.#waiting.filter((work) => failed.has(work));
     this.#waiting = this.#waiting.filter((work) => !failed.has(work));
+    this.#gone(gone);
     for (const work of unaffected) work.settle(undefined);
     for (const work of failed) work.settle(failure);
   }

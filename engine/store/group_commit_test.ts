@@ -1,19 +1,25 @@
 import assert from "node:assert/strict";
+import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { GroupCommit, type Work } from "./group_commit.ts";
 
 /** A queue whose commits end when the test says so, and works that note how they ended. */
 function setup() {
+  const clock = new FakeClock();
   const commits: string[][] = [];
   const settled: string[] = [];
   const names = new Map<Work, string>();
   const turns: PromiseWithResolvers<void>[] = [];
   let rest: () => Promise<boolean> = () => Promise.resolve(false);
-  const group = new GroupCommit<Work>((works) => {
-    commits.push(works.map((work) => names.get(work)!));
-    const turn = Promise.withResolvers<void>();
-    turns.push(turn);
-    return turn.promise;
-  }, () => rest());
+  const group = new GroupCommit<Work>(
+    (works) => {
+      commits.push(works.map((work) => names.get(work)!));
+      const turn = Promise.withResolvers<void>();
+      turns.push(turn);
+      return turn.promise;
+    },
+    () => rest(),
+    clock,
+  );
   const add = (name: string, work: Partial<Work> = {}): void => {
     const changed = work.changed ?? [name];
     const made: Work = {
@@ -21,6 +27,7 @@ function setup() {
       changed,
       mutations: 1,
       bytes: 100,
+      flushMs: 0,
       settle: (failure) => void settled.push(failure ? `${name}: ${failure.code}` : name),
       ...work,
     };
@@ -39,7 +46,7 @@ function setup() {
     await settle();
   };
   const setRest = (task: () => Promise<boolean>): void => void (rest = task);
-  return { group, add, end, settle, commits, settled, setRest };
+  return { clock, group, add, end, settle, commits, settled, setRest };
 }
 
 Deno.test("Works that arrive during a commit share the next one", async () => {
@@ -183,7 +190,7 @@ Deno.test("The failure says what the disk said and what to do", async () => {
     () => Promise.resolve(false),
   );
   const settle = (failure?: Error): void => void failures.push(failure);
-  group.add({ read: ["a"], changed: ["a"], mutations: 1, bytes: 1, settle });
+  group.add({ read: ["a"], changed: ["a"], mutations: 1, bytes: 1, flushMs: 0, settle });
   await group.idle();
 
   assert.equal(
@@ -204,4 +211,91 @@ Deno.test("Background work is done between commits until there is none", async (
   await group.idle();
 
   assert.deepEqual(order, ["rest after 1", "rest after 1", "rest after 1"]);
+});
+
+Deno.test("Works that may wait are committed together when the first of them is due", async () => {
+  const { clock, group, add, end, settle, commits } = setup();
+  add("a", { flushMs: 100 });
+  clock.tick(60);
+  add("b", { flushMs: 100 });
+  clock.tick(39);
+  await settle();
+  assert.deepEqual(commits, []);
+
+  clock.tick(1);
+  await end();
+  add("c", { flushMs: 100 });
+  clock.tick(99);
+  await settle();
+  assert.deepEqual(commits, [["a", "b"]]);
+  clock.tick(1);
+  await end();
+  await group.idle();
+
+  assert.deepEqual([commits, clock.waiting], [[["a", "b"], ["c"]], 0]);
+});
+
+Deno.test("What arrives during a commit and may wait has its own time", async () => {
+  const { clock, add, end, settle, commits } = setup();
+  add("a");
+  await settle();
+  add("b", { flushMs: 100 });
+  await end();
+  assert.deepEqual(commits, [["a"]]);
+
+  clock.tick(100);
+  await end();
+
+  assert.deepEqual(commits, [["a"], ["b"]]);
+});
+
+Deno.test("Works that may wait go with one that may not, before it", async () => {
+  const { clock, add, end, commits, settled } = setup();
+  add("a", { flushMs: 100 });
+  add("b");
+  await end();
+
+  assert.deepEqual([commits, settled, clock.waiting], [[["a", "b"]], ["a", "b"], 0]);
+});
+
+Deno.test("A full commit does not wait, neither by its changes nor by its bytes", async () => {
+  for (const full of [{ mutations: 250 }, { bytes: 360_000 }]) {
+    const { clock, group, add, end, settle, commits } = setup();
+    add("a", { flushMs: 100, ...full });
+    await settle();
+    assert.deepEqual(commits, []);
+    add("b", { flushMs: 100, ...full });
+    await settle();
+    assert.equal(commits.length, 1);
+
+    while (commits.flat().length < 2) await end();
+    await end();
+    await group.idle();
+    assert.deepEqual([commits.flat(), clock.waiting], [["a", "b"], 0]);
+  }
+});
+
+Deno.test("flush() commits what may wait, and idle() waits for it", async () => {
+  const { clock, group, add, end, settled } = setup();
+  add("a", { flushMs: 100 });
+  group.flush();
+  await end();
+  await group.idle();
+
+  assert.deepEqual([settled, clock.waiting], [["a"], 0]);
+});
+
+Deno.test("After a failure the queue goes on with what may wait", async () => {
+  const { clock, group, add, end, settled } = setup();
+  add("a");
+  await Promise.resolve();
+  await Promise.resolve();
+  add("a2", { changed: ["a"], flushMs: 100 });
+  add("b", { flushMs: 100 });
+  await end(new Error("disk full"));
+  clock.tick(100);
+  await end();
+  await group.idle();
+
+  assert.deepEqual(settled, ["a: SET_ERROR", "a2: SET_ERROR", "b"]);
 });

@@ -3,8 +3,9 @@
  *
  * A write passes three stages, always in the order of the requests: it waits until the entries it
  * reads are in memory (slots.ts), is applied in memory (write.ts), and resolves when the commit
- * that contains it is on disk (group_commit.ts). Readers see only what is on disk, after waiting
- * for the earlier writes of their key.
+ * that contains it is on disk (group_commit.ts), or when it is applied, if its caller accepts that.
+ * Readers of a key see only what was acknowledged, after waiting for its earlier writes; lists wait
+ * until all earlier writes are on disk.
  *
  * @module
  */
@@ -25,6 +26,7 @@ import type {
   StoreKey,
   StoreStats,
   StoreStatus,
+  WriteOptions,
 } from "../ports/store.ts";
 import { Cache, type Slot, Slots } from "./slots.ts";
 import { applyChanges, checkWrite, type Step } from "./write.ts";
@@ -44,6 +46,11 @@ const IDLE_MS = 30_000;
 export const STORE_QUEUED_BYTES_MAX = 64 * 1024 * 1024;
 /** Bytes that are deleted or replaced before the file is asked to shrink. */
 const SHRINK_AFTER_BYTES = 32 * 1024 * 1024;
+/**
+ * Versions that are skipped at the start: those of writes that were acknowledged and did not reach
+ * the disk. More than 60 s of such writes can use.
+ */
+const SKIPPED_VERSIONS = 2 ** 24;
 /** Damaged keys that the status names. */
 const DAMAGED_KEYS_MAX = 100;
 
@@ -69,6 +76,8 @@ interface Pending extends Work {
   /** One per key. */
   readonly slots: readonly Slot[];
   readonly answer: PromiseWithResolvers<Changed[]>;
+  /** Ends when the write is settled, of one that is acknowledged before; never rejects. */
+  readonly durable: PromiseWithResolvers<void> | undefined;
   steps: readonly Step[];
   changed: readonly string[];
   mutations: number;
@@ -110,11 +119,14 @@ class KvStore implements Store {
   #scanned: Promise<void> = Promise.resolve();
   /** Resolves when all requested writes are settled. */
   #settled: Promise<void> = Promise.resolve();
+  /** Who waits for the disk: while one does, no write may wait. */
+  #flushing = 0;
   #version: number;
   readonly #stats = {
     commits: 0,
     changes: 0,
     failed: 0,
+    lost: 0,
     bytes: 0,
     commit_ms: null as number | null,
   };
@@ -138,12 +150,16 @@ class KvStore implements Store {
     this.#options = options;
     this.#memory = options.memory ?? UNLIMITED_MEMORY;
     this.#file = file;
-    this.#version = file.version;
+    this.#version = file.version + SKIPPED_VERSIONS;
     const cache = new Cache(options.cacheBytesMax ?? STORE_CACHE_BYTES_MAX, this.#memory);
     this.#cache = cache;
     this.#records = records;
     this.#slots = new Slots(cache, (keys) => records.read(keys), () => this.#advance());
-    this.#group = new GroupCommit((works) => this.#commit(works), () => this.#idleWork());
+    this.#group = new GroupCommit(
+      (works) => this.#commit(works),
+      () => this.#idleWork(),
+      options.clock,
+    );
   }
 
   get stats(): StoreStats {
@@ -186,7 +202,7 @@ class KvStore implements Store {
   ): Promise<Entry[]> {
     this.#assertOpen();
     this.#used();
-    const scan = this.#settled.then(() => this.#scan(prefix, limit, after, bytesMax));
+    const scan = this.#flushed().then(() => this.#scan(prefix, limit, after, bytesMax));
     const ended = scan.then(() => {}, () => {});
     this.#scanned = this.#scanned.then(() => ended);
     try {
@@ -197,19 +213,22 @@ class KvStore implements Store {
   }
 
   // deno-lint-ignore require-await -- A throw is to become a rejection.
-  async write(changes: readonly KeyChange[]): Promise<Changed[]> {
+  async write(changes: readonly KeyChange[], options: WriteOptions = {}): Promise<Changed[]> {
     this.#assertOpen();
     checkWrite(changes);
     this.#used();
     if (this.#queuedBytes >= STORE_QUEUED_BYTES_MAX) throw tooMuchQueued();
     const keys = new Map(changes.map(([key]) => [keyId(key), key]));
     const answer = Promise.withResolvers<Changed[]>();
-    const settledAlone = answer.promise.then(() => {}, () => {});
+    const answered = answer.promise.then(() => {}, () => {});
+    const { flushMs = 0 } = options;
+    const durable = flushMs > 0 ? Promise.withResolvers<void>() : undefined;
     // A failed write is settled before earlier ones that are still under way.
-    const settled = this.#settled.then(() => settledAlone);
+    const settled = this.#settled.then(() => durable?.promise ?? answered);
     const slots = [...keys.values()].map((key) => this.#slots.hold(key));
     for (const slot of slots) {
-      slot.settled = settled;
+      const before = slot.answered;
+      slot.answered = !durable ? settled : before ? before.then(() => answered) : answered;
       if (slot.state === undefined) void this.#slots.load(slot);
     }
     this.#settled = settled;
@@ -217,6 +236,8 @@ class KvStore implements Store {
       changes,
       slots,
       answer,
+      durable,
+      flushMs,
       read: [...keys.keys()],
       steps: [],
       changed: [],
@@ -232,12 +253,12 @@ class KvStore implements Store {
   async #read(key: StoreKey): Promise<Entry | undefined> {
     const slot = this.#slots.hold(key);
     try {
-      await slot.settled;
+      await slot.answered;
       do {
-        if (slot.committed !== undefined) return slot.committed ?? undefined;
+        if (slot.readable !== undefined) return slot.readable ?? undefined;
         await this.#slots.load(slot);
         // Neither entry nor failure: a failed commit has overtaken the read.
-      } while (slot.committed !== undefined || slot.failure === undefined);
+      } while (slot.readable !== undefined || slot.failure === undefined);
       throw failedRead("GET_ERROR", slot.failure);
     } finally {
       this.#slots.release(slot);
@@ -250,7 +271,7 @@ class KvStore implements Store {
   }
 
   async #close(): Promise<void> {
-    await this.#settled;
+    await this.#flushed();
     await this.#scanned;
     await this.#group.idle();
     await this.#slots.idle();
@@ -258,6 +279,17 @@ class KvStore implements Store {
     await Promise.allSettled(this.#tasks);
     this.#cache.shrink(0);
     this.#file[Symbol.dispose]();
+  }
+
+  /** Resolves when all writes that were requested are on disk, or failed. */
+  async #flushed(): Promise<void> {
+    this.#flushing++;
+    this.#group.flush();
+    try {
+      await this.#settled;
+    } finally {
+      this.#flushing--;
+    }
   }
 
   #assertOpen(): void {
@@ -282,6 +314,7 @@ class KvStore implements Store {
   #refuse(pending: Pending, failure: unknown): void {
     for (const slot of pending.slots) this.#slots.release(slot);
     pending.answer.reject(failure);
+    pending.durable?.resolve();
   }
 
   #apply(pending: Pending): void {
@@ -299,14 +332,17 @@ class KvStore implements Store {
     } catch (thrown) {
       answer = () => pending.answer.reject(thrown);
     }
+    const isAcknowledged = pending.durable !== undefined;
     for (const { id, key, entry, json } of pending.steps) {
-      this.#slots.apply(this.#slots.get(id)!, entry ?? null);
+      this.#slots.apply(this.#slots.get(id)!, entry ?? null, isAcknowledged);
       const cost = commitCost(key, json.length);
       pending.mutations += cost.mutations;
       pending.bytes += cost.bytes;
     }
     pending.settle = (failure) => this.#settle(pending, answer, failure);
+    if (isAcknowledged) answer();
     this.#group.add(pending);
+    if (this.#flushing > 0) this.#group.flush();
   }
 
   /** @throws {EngineError} `overloaded` when too much waits for the disk. */
@@ -358,10 +394,19 @@ class KvStore implements Store {
       this.#slots.settle(this.#slots.get(id)!, failure ? undefined : entry ?? null);
     }
     for (const slot of pending.slots) this.#slots.release(slot);
+    pending.durable?.resolve();
     if (!failure) return answer();
+    if (pending.durable && pending.steps.length > 0) this.#lost();
     pending.answer.reject(failure);
     // Unknown entries are read again, after all works that failed together are undone.
     queueMicrotask(() => this.#advance());
+  }
+
+  /** An acknowledged write is undone, with those that were built on it. */
+  #lost(): void {
+    if (this.#stats.lost++ > 0) return;
+    const hint = "the disk refused it; durability: always waits for the disk";
+    this.#options.log?.error("an acknowledged write of the state is lost", { hint });
   }
 
   /** Commits several writes at once; of a key that several change, only the last counts. */

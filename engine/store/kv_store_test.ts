@@ -10,18 +10,32 @@ import {
 } from "../../tests/fakes/fake_store.ts";
 import { createMemoryBudget } from "../platform/memory_budget.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { until } from "../../tests/fakes/until.ts";
 import { testStore } from "../../tests/contracts/store_contract.ts";
-import type { Store, StoreKey } from "../ports/store.ts";
+import type { Log } from "../ports/log.ts";
+import type { Store, StoreKey, WriteOptions } from "../ports/store.ts";
 import { openKvStore } from "./kv_store.ts";
 
 testStore("KvStore", () => openTemporary({}));
 testStore("KvStore without a cache", () => openTemporary({}, 0));
+testStore(
+  "KvStore that acknowledges before the disk",
+  () => openTemporary({}, undefined, { flushMs: 60_000 }),
+);
 
 /** A store in a directory of its own that is removed with it. */
-async function openTemporary(faults: Faults, cacheBytesMax = 64 * 1024 * 1024): Promise<Store> {
+async function openTemporary(
+  faults: Faults,
+  cacheBytesMax = 64 * 1024 * 1024,
+  options?: WriteOptions,
+): Promise<Store> {
   const directory = await Deno.makeTempDir();
   const path = `${directory}/state.db`;
-  const store = await openKvStore(path, { cacheBytesMax, openKv: faultyKv(faults) });
+  const store = await openKvStore(path, {
+    cacheBytesMax,
+    openKv: faultyKv(faults),
+    clock: new FakeClock(),
+  });
   const close = async (): Promise<void> => {
     await store[Symbol.asyncDispose]();
     await Deno.remove(directory, { recursive: true });
@@ -32,7 +46,7 @@ async function openTemporary(faults: Faults, cacheBytesMax = 64 * 1024 * 1024): 
     status: store.status,
     get: (key) => store.get(key),
     list: (...query) => store.list(...query),
-    write: (changes) => store.write(changes),
+    write: (changes, others) => store.write(changes, options ?? others),
     [Symbol.asyncDispose]: () => closing ??= close(),
   };
 }
@@ -317,7 +331,7 @@ Deno.test("KvStore counts a commit that the disk refused apart from the others",
   await kept;
 
   const { commit_ms, ...counts } = store.stats;
-  assert.deepEqual(counts, { commits: 1, changes: 1, failed: 1, bytes: 4 });
+  assert.deepEqual(counts, { commits: 1, changes: 1, failed: 1, lost: 0, bytes: 4 });
   assert.ok(commit_ms !== null && commit_ms >= 0);
 });
 
@@ -399,3 +413,71 @@ Deno.test("KvStore gives most of its cache back when it is not used", async () =
   assert.equal(clock.waiting, 0);
   await Deno.remove(directory, { recursive: true });
 });
+
+Deno.test("KvStore acknowledges a write that may wait when it is applied, and readers see it", () =>
+  withFile(async (path) => {
+    const [clock, { faults, arrived, open }] = [new FakeClock(), gate()];
+    await using store = await openKvStore(path, { clock, openKv: faultyKv(faults) });
+    const soon = { flushMs: 100 };
+
+    const [first] = await store.write([[["k"], () => "one"]], soon);
+    const [second] = await store.write([[["k"], (old) => `${old!.value} two`]], soon);
+    assert.equal(first!.new!.value, "one");
+    assert.equal(second!.new!.value, "one two");
+    assert.equal((await store.get(["k"]))!.value, "one two");
+    await store.write([[["k"], () => undefined]], soon);
+    assert.equal(await store.get(["k"]), undefined);
+    await store.write([[["k"], () => "three"]], soon);
+    assert.deepEqual([store.stats.commits, store.status.queued_bytes > 0], [0, true]);
+
+    const durable = store.write([[["k"], () => "four"]]);
+    await arrived();
+    const read = store.get(["k"]);
+    assert.ok(await isOpen(durable) && await isOpen(read), "readers wait for a durable write");
+    open();
+    assert.equal((await durable)[0]!.new!.value, "four");
+    assert.equal((await read)!.value, "four");
+    assert.deepEqual([store.stats.commits, store.status.queued_bytes], [1, 0]);
+  }));
+
+Deno.test("KvStore has on disk what it acknowledged, after its time and when it was closed", () =>
+  withFile(async (path) => {
+    const clock = new FakeClock();
+    {
+      await using store = await openKvStore(path, { clock });
+      await store.write([[["a"], () => 1]], { flushMs: 100 });
+      clock.tick(100);
+      await until(() => store.stats.commits === 1);
+      await store.write([[["b"], () => 2]], { flushMs: 100 });
+      assert.equal((await store.list([], 10)).length, 2, "a list waits for the disk");
+      await store.write([[["c"], () => 3]], { flushMs: 100 });
+    }
+    await using store = await openKvStore(path, { clock });
+
+    assert.deepEqual((await store.list([], 10)).map(({ value }) => value), [1, 2, 3]);
+  }));
+
+Deno.test("KvStore counts and reports acknowledged writes that the disk refused", () =>
+  withFile(async (path) => {
+    const clock = new FakeClock();
+    const [errors, faults]: [string[], Faults] = [[], {}];
+    const log = { error: (text: string) => void errors.push(text), info() {} } as unknown as Log;
+    await using store = await openKvStore(path, { clock, log, openKv: faultyKv(faults) });
+    await put(store, ["k"], "old");
+    faults.beforeCommit = () => Promise.reject(new Error("disk full"));
+
+    await store.write([[["k"], () => "new"]], { flushMs: 100 });
+    await store.write([[["k"], () => "newer"]], { flushMs: 100 });
+    clock.tick(100);
+    await until(() => store.stats.failed > 0);
+    delete faults.beforeCommit;
+
+    assert.equal((await store.get(["k"]))!.value, "old");
+    assert.equal(store.stats.lost, 2);
+    assert.deepEqual(errors, [
+      "the state cannot be written",
+      "an acknowledged write of the state is lost",
+    ]);
+    await store.write([[["k"], () => "again"]], { flushMs: 100 });
+    assert.equal((await store.list([], 10))[0]!.value, "again");
+  }));

@@ -29,7 +29,7 @@ export class MemoryStore implements Store {
   #sorted: Entry[] | undefined;
   #version = 0;
   #isClosed = false;
-  readonly #stats = { commits: 0, changes: 0, failed: 0, bytes: 0, commit_ms: null };
+  readonly #stats = { commits: 0, changes: 0, failed: 0, lost: 0, bytes: 0, commit_ms: null };
 
   get stats(): StoreStats {
     return this.#stats;

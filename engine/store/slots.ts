@@ -28,10 +28,12 @@ export class Slot {
   committed: Known | undefined;
   /** The entry after the last applied write; `undefined` when no write is under way. */
   newest: Known | undefined;
+  /** The newest entry that was acknowledged before it is on disk; `undefined`: none was. */
+  acknowledged: Known | undefined;
   /** Applied writes that are not settled. */
   applied = 0;
-  /** Resolves when all writes requested so far are settled, with or without an error. */
-  settled: Promise<void> | undefined;
+  /** Resolves when all writes requested so far are answered, with or without an error. */
+  answered: Promise<void> | undefined;
   /** Resolves when reading has ended; `failure` is set when it failed. */
   loading: Promise<void> | undefined;
   failure: unknown;
@@ -41,6 +43,11 @@ export class Slot {
     this.id = id;
     this.key = key;
     this.committed = committed;
+  }
+
+  /** The entry that readers see; `undefined` when it is not known. */
+  get readable(): Known | undefined {
+    return this.acknowledged !== undefined ? this.acknowledged : this.committed;
   }
 
   /** The entry that the next write sees; `undefined` when it is not known. */
@@ -92,16 +99,17 @@ export class Slots {
     if (--slot.users === 0) this.#slots.delete(slot.id);
   }
 
-  /** Applies a write: the next one sees its entry. */
-  apply(slot: Slot, known: Known): void {
+  /** Applies a write: the next one sees its entry, and readers do once it is acknowledged. */
+  apply(slot: Slot, known: Known, isAcknowledged: boolean): void {
     slot.newest = known;
+    if (isAcknowledged) slot.acknowledged = known;
     slot.applied++;
   }
 
   /** Settles an applied write; `undefined` when it failed, so that the entry is unknown. */
   settle(slot: Slot, known: Known | undefined): void {
     slot.applied--;
-    if (known === undefined || slot.applied === 0) slot.newest = undefined;
+    if (known === undefined || slot.applied === 0) slot.newest = slot.acknowledged = undefined;
     slot.committed = known;
     slot.loading = undefined;
     if (known === undefined) this.#cache.delete(slot.id);

@@ -57,7 +57,7 @@ Deno.test("Slots throws a reading away that a commit has overtaken", async () =>
   const loading = slots.load(slot);
   await Promise.resolve();
   const newer = put("a", 2);
-  slots.apply(slot, newer);
+  slots.apply(slot, newer, false);
   slots.settle(slot, newer);
 
   await reads[0]!.go();
@@ -71,7 +71,7 @@ Deno.test("Slots knows nothing after a failed write, and reads again", async () 
   const { slots, cache, reads, put } = setup();
   const old = put("a", 1);
   const slot = slots.hold(["a"]);
-  slots.apply(slot, null);
+  slots.apply(slot, null, false);
   slots.settle(slot, undefined);
   assert.equal(slot.state, undefined);
   assert.equal(cache.get(slot.id), undefined);
@@ -105,8 +105,8 @@ Deno.test("A slot shows the newest applied write until all of its key are settle
   const { slots, put } = setup();
   const slot = slots.hold(["a"]);
   const [first, second] = [put("a", 1), put("a", 2)];
-  slots.apply(slot, first);
-  slots.apply(slot, second);
+  slots.apply(slot, first, false);
+  slots.apply(slot, second, false);
   slots.settle(slot, first);
   assert.deepEqual([slot.state, slot.committed], [second, first]);
 
@@ -119,7 +119,7 @@ Deno.test("A held key is known however small the cache is, and forgotten after t
   const { slots, put } = setup(0);
   const slot: Slot = slots.hold(["a"]);
   const same = slots.hold(["a"]);
-  slots.apply(slot, put("a", 1));
+  slots.apply(slot, put("a", 1), false);
   slots.settle(slot, put("a", 1));
   assert.equal(same, slot);
   assert.equal(slots.atRest(slot.id), undefined);

@@ -380,9 +380,11 @@ export function testWrites(check: Check): void {
 
   check("counts what it wrote, and not what it did not", async (store) => {
     await put(store, ["k"], "ab");
+    await store.list([], 1); // It waits for the disk, also where a write does not.
     await store.write([[["k"], () => undefined], [["l"], () => 1]]);
     await store.write([[["k"], refuse]]).catch(() => {});
     await store.write([[["l"], (old) => old]]);
+    await store.list([], 1);
 
     const { commits, changes, failed, bytes } = store.stats;
     assert.deepEqual({ commits, changes, failed, bytes }, {

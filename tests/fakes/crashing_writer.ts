@@ -8,6 +8,7 @@
  * @module
  */
 import { openKvStore } from "../../engine/store/kv_store.ts";
+import { systemClock } from "../../engine/platform/system_clock.ts";
 import { counting, textOf } from "./fake_store.ts";
 
 const CLIENTS = 8;
@@ -40,4 +41,29 @@ async function main(path: string): Promise<void> {
   );
 }
 
-if (import.meta.main) await main(Deno.args[0]!);
+/** Keys that the writes of {@linkcode inOrder} go around. */
+export const ORDERED_KEYS = 7;
+
+/**
+ * Writes the numbers from the last one on, one after another, acknowledged before they are on disk;
+ * says of each when it was.
+ */
+async function inOrder(path: string, flushMs: number): Promise<void> {
+  const store = await openKvStore(path, { clock: systemClock });
+  const found = await store.list(["ordered"], ORDERED_KEYS);
+  const encoder = new TextEncoder();
+  for (let number = Math.max(0, ...found.map(({ value }) => value as number));;) {
+    number++;
+    const key = ["ordered", `${number % ORDERED_KEYS}`];
+    const [changed] = await store.write([[key, () => number]], { flushMs });
+    const line = `${Date.now()} ${number} ${changed!.new!.version}\n`;
+    Deno.stdout.writeSync(encoder.encode(line));
+    // The write itself waits for nothing, and the disk has to have its turn.
+    if (number % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 0));
+  }
+}
+
+if (import.meta.main) {
+  const [path, flushMs] = Deno.args;
+  await (flushMs === undefined ? main(path!) : inOrder(path!, Number(flushMs)));
+}

@@ -26,7 +26,7 @@ export class FakeMetrics implements Disposable {
   supervised: WorkerStatus[] = [];
   /** How often the supervisor was asked. */
   looks = 0;
-  readonly stats = { commits: 0, changes: 0, failed: 0, bytes: 0, commit_ms: null };
+  readonly stats = { commits: 0, changes: 0, failed: 0, lost: 0, bytes: 0, commit_ms: null };
   process = { memory_bytes: 100, heap_bytes: 40, cpu_seconds: 1 };
   readonly look: WorkerMonitor;
   readonly sampler: Sampler;

@@ -115,6 +115,8 @@ export interface EngineHost extends Host {
 export interface BuiltinWorker<Config = unknown> extends KnownWorker {
   /** One line for listings. */
   readonly summary: string;
+  /** The same of a configuration, where that changes what users have to know. */
+  summaryOf?(config: Config): string;
   /** @throws {SchemaError} With every problem. */
   parse(raw: unknown): Config;
   /** It may manage workers, as the user's own command line may. Default: no. */

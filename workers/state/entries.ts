@@ -16,7 +16,14 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import type { Changed, Entry, KeyChange, Store, StoreKey } from "../../engine/ports/store.ts";
+import type {
+  Changed,
+  Entry,
+  KeyChange,
+  Store,
+  StoreKey,
+  WriteOptions,
+} from "../../engine/ports/store.ts";
 import { JsonText } from "../../sdk/typescript/json_text.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
@@ -59,8 +66,19 @@ export interface NewValue {
   readonly expires_at_ms: number | undefined;
 }
 
-/** Computes the new value of an entry; `undefined` means absent, in and out. */
+/**
+ * Computes the new value of an entry; `undefined` means absent, in and out. Returning `old` itself
+ * keeps the entry without a new version.
+ */
 export type StateChange = (old: StateEntry | undefined) => NewValue | undefined;
+
+/** A change of one entry. */
+export interface EntryChange {
+  readonly place: Place;
+  readonly change: StateChange;
+  /** When a new entry expires, in milliseconds since 1970; `undefined`: never, or as before. */
+  readonly expiresAtMs?: number | undefined;
+}
 
 /** Result of a write. */
 export interface StateChanged {
@@ -92,6 +110,8 @@ export interface StateEntriesSetup {
   /** Default: those of the state. Another worker keeps entries of its own in others. */
   readonly tables?: EntryTables;
   readonly clock: Pick<Clock, "wall">;
+  /** How writes are made. Default: they resolve when they are durable. */
+  readonly writes?: WriteOptions;
   /**
    * Called with every committed change and the bytes of its values; those of one key in order. Must
    * not throw.
@@ -147,24 +167,51 @@ export class StateEntries {
     return found.map(({ key }) => key[1]!);
   }
 
-  /** Changes one entry; resolves when the change is on disk. Throws what `change` throws. */
+  /** Changes one entry. Throws what `change` throws. */
   async write(place: Place, change: StateChange, expiresAtMs?: number): Promise<StateChanged> {
+    const [changed] = await this.writeAll([{ place, change, expiresAtMs }]);
+    return changed!;
+  }
+
+  /** Changes several entries, all or none; each place occurs once. Throws what a change throws. */
+  async writeAll(all: readonly EntryChange[]): Promise<StateChanged[]> {
     const now = this.#setup.clock.wall();
+    const parts = all.map((each) => this.#changesOf(each, now));
+    const changed = await this.#writeCounted(parts.length === 1 ? parts[0]! : parts.flat());
+    let at = 0;
+    return all.map(({ place, expiresAtMs }, i) => {
+      const [expired, written] = [changed[at]!, changed[at + 1]!];
+      at += parts[i]!.length;
+      if (expired.old && !expired.new) this.#report(place, expired.old, undefined);
+      if (written.old !== written.new) this.#report(place, written.old, written.new);
+      if (expiresAtMs !== undefined) this.#setup.expires(expiresAtMs);
+      const isReadable = written.old !== undefined && written.old.damaged === undefined;
+      return {
+        old: isReadable ? readEntry(written.old!) : undefined,
+        new: written.new && written.new.damaged === undefined ? readEntry(written.new) : undefined,
+      };
+    });
+  }
+
+  /** What the store does for a change: drop the expired entry, write the new one, count, expire. */
+  #changesOf({ place, change, expiresAtMs }: EntryChange, now: number): KeyChange[] {
     let before: Entry | undefined;
-    let after: JsonObject | undefined;
+    let isThere = false;
     const changes: KeyChange[] = [
       [entryKey(this.#tables, place), (entry) => {
         before = entry;
         return isExpired(entry, now) ? undefined : entry;
       }],
       [entryKey(this.#tables, place), (entry) => {
-        const next = change(entry && entry.damaged === undefined ? readEntry(entry) : undefined);
-        after = next && recordOf(next, now);
-        return after;
+        const old = entry && entry.damaged === undefined ? readEntry(entry) : undefined;
+        const next = change(old);
+        const isKept = next === old && (next !== undefined || entry === undefined);
+        isThere = isKept ? entry !== undefined : next !== undefined;
+        return isKept ? entry : next && recordOf(next, now);
       }],
       [
         scopeKey(this.#tables, place),
-        (count) => countAfter(count, before !== undefined, after !== undefined),
+        (count) => countAfter(place, count, before !== undefined, isThere),
       ],
     ];
     if (expiresAtMs !== undefined) {
@@ -174,23 +221,22 @@ export class StateEntries {
         return previous !== undefined && previous <= expiresAtMs ? record : true;
       }]);
     }
-    const [expired, changed] = await this.#writeCounted(place, changes);
-    if (expired!.old && !expired!.new) this.#report(place, expired!.old, undefined);
-    this.#report(place, changed!.old, changed!.new);
-    if (expiresAtMs !== undefined) this.#setup.expires(expiresAtMs);
-    return {
-      old: changed!.old && changed!.old.damaged === undefined ? readEntry(changed!.old) : undefined,
-      new: changed!.new && readEntry(changed!.new),
-    };
+    return changes;
   }
 
   /** Writes; a damaged number of keys is counted anew first. */
-  async #writeCounted({ scope }: Place, changes: readonly KeyChange[]): Promise<Changed[]> {
-    try {
-      return await this.#setup.store.write(changes);
-    } catch (thrown) {
-      if (!(thrown instanceof DamagedCount)) throw thrown;
+  async #writeCounted(changes: readonly KeyChange[]): Promise<Changed[]> {
+    for (;;) {
+      try {
+        return await this.#setup.store.write(changes, this.#setup.writes);
+      } catch (thrown) {
+        if (!(thrown instanceof DamagedCount)) throw thrown;
+        await this.#countAgain(thrown.scope);
+      }
     }
+  }
+
+  async #countAgain(scope: string): Promise<void> {
     // While the number is damaged, no write adds or removes a key, so the count stays right.
     let keys = 0;
     let page: Entry[];
@@ -209,7 +255,6 @@ export class StateEntries {
       scopeKey(this.#tables, { scope, key: "" }),
       (count) => count?.damaged === undefined ? count : keys > 0 ? keys : undefined,
     ]]);
-    return await this.#setup.store.write(changes);
   }
 
   /** Up to `limit` expiry records, the earliest first. */
@@ -235,12 +280,15 @@ export class StateEntries {
       [expiryKey(this.#tables, record), () => undefined],
     ];
     if (removes) {
-      changes.push([scopeKey(this.#tables, record), (count) => countAfter(count, true, false)]);
+      changes.push([
+        scopeKey(this.#tables, record),
+        (count) => countAfter(record, count, true, false),
+      ]);
     } else if (expiresAtMs !== undefined) {
       changes.push([expiryKey(this.#tables, { ...record, at_ms: expiresAtMs }), () => true]);
     }
     try {
-      const [changed] = await this.#writeCounted(record, changes);
+      const [changed] = await this.#writeCounted(changes);
       if (removes) this.#report(record, changed!.old, undefined);
     } catch (thrown) {
       if (!(thrown instanceof WriteConflict)) throw thrown;
@@ -283,7 +331,14 @@ export interface EntryPage {
 }
 
 /** The number of keys of a scope cannot be read. */
-class DamagedCount extends Error {}
+class DamagedCount extends Error {
+  readonly scope: string;
+
+  constructor(scope: string) {
+    super();
+    this.scope = scope;
+  }
+}
 
 /** The entry was written between reading and removing it. */
 class WriteConflict extends Error {}
@@ -301,9 +356,14 @@ function expiryKey({ expiries }: EntryTables, { at_ms, scope, key }: ExpiryRecor
 }
 
 /** The number of keys of a scope, given whether the key existed before and exists now. */
-function countAfter(count: Entry | undefined, was: boolean, is: boolean): Entry | Json | undefined {
+function countAfter(
+  { scope }: Place,
+  count: Entry | undefined,
+  was: boolean,
+  is: boolean,
+): Entry | Json | undefined {
   if (was === is) return count;
-  if (count?.damaged !== undefined) throw new DamagedCount();
+  if (count?.damaged !== undefined) throw new DamagedCount(scope);
   const keys = (count ? count.value as number : 0) + (is ? 1 : -1);
   return keys > 0 ? keys : undefined;
 }

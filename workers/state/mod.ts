@@ -3,7 +3,8 @@
  *
  * This file implements `state::*`. `payloads.ts` has the payloads, `entries.ts` the layout in the
  * store, `answers.ts` the memory of answers, `triggers.ts` the trigger type, `expiry.ts` the
- * removal of expired entries and `update_ops.ts` the operations of `state::update`.
+ * removal of expired entries, `update_ops.ts` the operations of `state::update` and
+ * `transaction.ts` those of `state::transaction`.
  *
  * @module
  */
@@ -34,17 +35,47 @@ import {
   SetRequest,
   UpdateRequest,
 } from "./payloads.ts";
+import {
+  checkVersion,
+  runTransaction,
+  TRANSACTION_FORMAT,
+  TransactionRequest,
+} from "./transaction.ts";
 import { ChangeTriggers, STATE_TRIGGERS } from "./triggers.ts";
 
-const Config = v.strictObject({});
+/** Milliseconds until a write is on disk, with `durability: interval`. */
+const FLUSH_MS = 100;
+const FLUSH_MS_MAX = 60_000;
+
+const Config = v.pipe(
+  v.strictObject({
+    durability: v.nullish(v.picklist(["always", "interval"]), "always"),
+    flush_ms: v.opt(v.int(1, FLUSH_MS_MAX)),
+  }),
+  v.forward(
+    v.check(
+      ({ durability, flush_ms }) => durability === "interval" || flush_ms === undefined,
+      "expected with `durability: interval` only",
+    ),
+    ["flush_ms"],
+  ),
+  v.transform(({ durability, flush_ms = FLUSH_MS }) => {
+    return { flushMs: durability === "interval" ? flush_ms : undefined };
+  }),
+);
+
 /** Stores JSON values by scope and key in the engine's store. */
 export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
   name: "engine-state",
   runsByDefault: true,
   summary: "Shared values by scope and key",
+  summaryOf: ({ flushMs }) =>
+    flushMs === undefined
+      ? state.summary
+      : `${state.summary}; on disk up to ${flushMs} ms after the answer`,
   offers: { functions: ["state::*"], triggerTypes: ["state"] },
   parse: (raw) => fitConfig(Config, raw),
-  start(worker, _config, { store, clock, log, memory }) {
+  start(worker, { flushMs }, { store, clock, log, memory }) {
     const started = new AsyncDisposableStack();
     const triggers = started.adopt(
       new ChangeTriggers({ kind: STATE_TRIGGERS, worker, log, clock, memory }),
@@ -53,6 +84,7 @@ export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
     const entries = new StateEntries({
       store,
       clock,
+      writes: flushMs === undefined ? {} : { flushMs },
       changed: (event, bytes) => triggers.fire(event, bytes),
       expires: (atMs) => expiry.schedule(atMs),
     });
@@ -94,7 +126,7 @@ class StateFunctions {
       : undefined;
     const changed = await withCode("SET_ERROR", () =>
       this.#entries.write(place, (old) => {
-        if (typeof expected_version === "number") checkVersion(place, old, expected_version);
+        checkVersion(place, old, expected_version);
         checkAnswer(old, value);
         return { value, expires_at_ms };
       }, expires_at_ms));
@@ -137,6 +169,16 @@ class StateFunctions {
     return await withCode("UPDATE_ERROR", () => updateEntry(this.#entries, place, ops));
   }
 
+  async transaction(payload: Json): Promise<JsonObject> {
+    const request = fit("state::transaction", TransactionRequest, payload);
+    this.#refuseIfBehind();
+    const now = this.#setup.clock.wall();
+    return await withCode(
+      "TRANSACTION_ERROR",
+      () => runTransaction(this.#entries, request, now),
+    );
+  }
+
   #refuseIfBehind(): void {
     if (!this.#setup.isBehind()) return;
     const message = "Too many changes wait for their state triggers; write again in a moment";
@@ -161,18 +203,20 @@ class StateFunctions {
 }
 
 function registerFunctions(worker: Pick<Worker, "registerFunction">, state: StateFunctions): void {
-  const functions: Record<keyof typeof FORMATS, Handler> = {
+  const formats = { ...FORMATS, transaction: TRANSACTION_FORMAT };
+  const functions: Record<keyof typeof formats, Handler> = {
     set: (payload) => state.set(payload),
     get: (payload) => state.get(payload),
     entry: (payload) => state.entry(payload),
     delete: (payload) => state.delete(payload),
     update: (payload) => state.update(payload),
+    transaction: (payload) => state.transaction(payload),
     list: (payload) => state.list(payload),
     list_entries: (payload) => state.listEntries(payload),
     list_groups: () => state.listGroups(),
   };
-  for (const [name, format] of Object.entries(FORMATS)) {
-    worker.registerFunction(`state::${name}`, functions[name as keyof typeof FORMATS], format);
+  for (const [name, format] of Object.entries(formats)) {
+    worker.registerFunction(`state::${name}`, functions[name as keyof typeof formats], format);
   }
 }
 
@@ -203,14 +247,6 @@ function registerTriggerType(
     registerTrigger: (trigger) => triggers.add(trigger),
     unregisterTrigger: ({ id }) => triggers.remove(id),
   });
-}
-
-function checkVersion(place: Place, old: StateEntry | undefined, expected: number): void {
-  const current = old?.version ?? 0;
-  if (current === expected) return;
-  const { scope, key } = place;
-  const message = `${scope}/${key} has version ${current}, not ${expected}`;
-  throw new EngineError("version_mismatch", message, { details: { current_version: current } });
 }
 
 /** Replaces `SET_ERROR`, the store's code of a failed write, by the function's own code. */

@@ -287,7 +287,7 @@ for (
 
 Deno.test("engine-state rejects a configuration with unknown keys", () => {
   assert.throws(() => state.parse({ path: "x" }), { name: "SchemaError" });
-  assert.deepEqual(state.parse(null), {});
+  assert.deepEqual(state.parse(null), { flushMs: undefined });
 });
 
 Deno.test("engine-state describes its functions and its trigger type", async () => {
@@ -299,7 +299,17 @@ Deno.test("engine-state describes its functions and its trigger type", async () 
 
   assert.deepEqual(
     functions.map(({ function_id }) => function_id.slice("state::".length)).sort(),
-    ["delete", "entry", "get", "list", "list_entries", "list_groups", "set", "update"],
+    [
+      "delete",
+      "entry",
+      "get",
+      "list",
+      "list_entries",
+      "list_groups",
+      "set",
+      "transaction",
+      "update",
+    ],
   );
   assert.ok(
     functions.every(({ description, request_schema, worker_name }) =>
@@ -354,4 +364,36 @@ Deno.test("a damaged record fails alone, is listed by name, and can be overwritt
   await at.call("delete", { scope: "s", key: "a" });
 
   assert.deepEqual(await at.call("list_groups", {}), { groups: [] });
+});
+
+Deno.test("durability: interval hands its time to the store, and the listing says it", async () => {
+  const store = new MemoryStore();
+  const options: unknown[] = [];
+  const write = store.write.bind(store);
+  store.write = (changes, ...more: unknown[]) => (options.push(more[0]), write(changes));
+  const engine = new LocalEngine({ clock: new FakeClock(1_000), store });
+  await using _stop = engine;
+  const raw = { durability: "interval", flush_ms: 50 };
+  const config = state.parse(raw);
+  await engine.start(state, raw);
+  const worker = await engine.connect("caller");
+
+  await worker.trigger({ function_id: "state::set", payload: { ...AT, value: 1 } });
+
+  assert.deepEqual(options, [{ flushMs: 50 }]);
+  assert.match(state.summaryOf!(config), /on disk up to 50 ms after the answer$/);
+  assert.equal(state.summaryOf!(state.parse({})), state.summary);
+  assert.deepEqual(state.parse({ durability: "interval" }), { flushMs: 100 });
+});
+
+Deno.test("a durability that is none, and a time without its use, are refused", () => {
+  for (
+    const [config, expected] of [
+      [{ durability: "never" }, /durability.*always.*interval/],
+      [{ durability: "interval", flush_ms: 0 }, /flush_ms/],
+      [{ durability: "interval", flush_ms: 60_001 }, /flush_ms/],
+      [{ flush_ms: 10 }, /flush_ms.*durability: interval/],
+      [{ durable: true }, /durable/],
+    ] as const
+  ) assert.throws(() => state.parse(config), expected);
 });

@@ -31,7 +31,11 @@ const Part = v.pipe(
     "expected well-formed Unicode",
   ),
 );
-const Name = v.pipe(Part, v.check((text) => text !== "", "expected at least 1 character"));
+/** A scope or a key. */
+export const Name = v.pipe(Part, v.check((text) => text !== "", "expected at least 1 character"));
+
+/** A time to live. */
+export const Ttl = v.int(0, STATE_TTL_MS_MAX);
 
 /** A scope, for `state::list`. */
 export const ScopeRequest = v.object({ scope: Name });
@@ -46,7 +50,7 @@ export const SetRequest = v.pipe(
     key: Name,
     /** 0: the entry must not exist. */
     expected_version: v.nullish(v.int(0)),
-    ttl_ms: v.nullish(v.int(0, STATE_TTL_MS_MAX)),
+    ttl_ms: v.nullish(Ttl),
     value: v.optional(v.unknown()),
     /** Another name of `value`. */
     data: v.optional(v.unknown()),
@@ -142,7 +146,7 @@ export const FORMATS = {
     request_format: payload(["scope", "key"], place),
     response_format: result({
       value: anything("The value"),
-      version: { type: "integer", description: "One more with every change" },
+      version: { type: "integer", description: "Larger after every change" },
       updated_at_ms: { type: "integer", description: "Milliseconds since 1970" },
       expires_at_ms: { type: "integer", description: "Milliseconds since 1970, with a ttl_ms" },
     }),
