@@ -29,6 +29,9 @@ const PATHS = [
   "/state/orders",
   "/queues",
   "/configuration",
+  "/configuration/orders",
+  "/configuration/orders?tab=history",
+  "/settings",
   "/nowhere",
 ];
 

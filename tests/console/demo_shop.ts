@@ -15,6 +15,9 @@ export const SHOP_OPTIONS: WorldOptions = {
   - name: reports
     path: ./workers/reports
     isolation: process
+  - name: engine-configuration
+    config:
+      environment: [SHOP_*]
 `,
   files: {
     "workers/mailer/engine.worker.yaml": manifest("mailer"),
@@ -44,12 +47,41 @@ const ORDER = {
   },
 };
 
+/** What can be configured of the worker `orders`. */
+const ORDERS_CONFIGURATION = {
+  type: "object",
+  required: ["port", "currency"],
+  properties: {
+    port: { type: "integer", minimum: 1, maximum: 65535, description: "Where it listens" },
+    currency: { enum: ["EUR", "USD"], description: "Of all prices" },
+    support: { type: "string", format: "email" },
+    bank_key: { type: "string", description: "Of the bank", "x-secret": true },
+    express: {
+      type: "object",
+      description: "Orders for the next day",
+      properties: {
+        open: { type: "boolean", default: false },
+        fee: { type: "number", minimum: 0, default: 4.9 },
+      },
+    },
+    warehouses: {
+      type: "array",
+      items: {
+        type: "object",
+        required: ["host"],
+        properties: { host: { type: "string" }, token: { type: "string", "x-secret": true } },
+      },
+    },
+  },
+};
+
 /** Connects the shop's workers. */
 export async function openShop(world: ConsoleWorld): Promise<Worker> {
   await openWarehouse(await world.connect("inventory", "What is in the warehouse"));
   openPayments(await world.connect("payments", "Talks to the bank"));
   const orders = await world.connect("orders", "Takes and fulfils orders");
   openOrders(orders);
+  await configureOrders(orders);
   return orders;
 }
 
@@ -166,6 +198,25 @@ function openOrders(worker: Worker): void {
     type: "http",
     function_id: "orders::place",
     config: { api_path: "orders", http_method: "POST" },
+  });
+}
+
+async function configureOrders(worker: Worker): Promise<void> {
+  const value = {
+    port: "${SHOP_PORT:8080}",
+    currency: "EUR",
+    express: { open: true, fee: 4.9 },
+    bank_key: "bank-4711",
+    warehouses: [{ host: "north.example", token: "n-1" }, { host: "south.example", token: "s-1" }],
+  };
+  const register = { id: "orders", name: "Orders", description: "How orders are taken" };
+  await worker.trigger({
+    function_id: "configuration::register",
+    payload: { ...register, schema: ORDERS_CONFIGURATION, initial_value: value },
+  });
+  await worker.trigger({
+    function_id: "configuration::set",
+    payload: { id: "orders", value: { ...value, express: { open: true, fee: 5.9 } } },
   });
 }
 

@@ -13,7 +13,7 @@ const EVIL = '"><img src=x onerror="window.hacked=1"><script>window.hacked=1</sc
   "<svg onload='window.hacked=1'></svg><a href=\"javascript:window.hacked=1\">evil</a>";
 
 /** Pages that show nothing that the worker of these tests says. */
-const WITHOUT_WORKERS = ["/metrics", "/configuration"];
+const WITHOUT_WORKERS = ["/metrics", "/settings"];
 
 /** A server of a stranger, with a page that may do what any page may. */
 function stranger() {
@@ -131,7 +131,9 @@ Deno.test({
   name: "what workers say of themselves is text on every page, never markup",
   ...browserTest,
   async fn() {
-    await using world = await ConsoleWorld.start({ workers: "  - name: engine-queue\n" });
+    await using world = await ConsoleWorld.start({
+      workers: "  - name: engine-queue\n  - name: engine-configuration\n",
+    });
     const evil = await world.connect(`evil ${EVIL}`, EVIL);
     const id = `evil::${EVIL}`;
     const schema = { title: EVIL, properties: { [EVIL]: { description: EVIL, default: EVIL } } };
@@ -148,6 +150,8 @@ Deno.test({
     evil.registerTrigger({ type: "durable:subscriber", function_id: id, config: topic });
     const scope = { scope: EVIL, key: EVIL, value: { [EVIL]: EVIL } };
     await evil.trigger({ function_id: "state::set", payload: scope });
+    const entry = { id: "evil", name: EVIL, description: EVIL, schema, initial_value: scope };
+    await evil.trigger({ function_id: "configuration::register", payload: entry });
     await evil.trigger({
       function_id: "engine::log::warn",
       payload: { message: EVIL, data: { [EVIL]: EVIL }, service_name: EVIL },

@@ -125,7 +125,7 @@ Deno.test({
   ...browserTest,
   async fn() {
     await using world = await scripted();
-    await using open = await world.browser.open(`${world.it.url}/configuration`);
+    await using open = await world.browser.open(`${world.it.url}/settings`);
     const { page } = open;
 
     await page.keyboard.press("Control+k");
@@ -203,8 +203,8 @@ Deno.test({
 
     assert.equal(await page.locator(".groups").isVisible(), false);
     await page.getByRole("button", { name: "More" }).click();
-    await page.locator(".groups").getByRole("link", { name: "Configuration" }).click();
-    await page.getByRole("heading", { name: "Configuration", level: 1 }).waitFor();
+    await page.locator(".groups").getByRole("link", { name: "Settings" }).click();
+    await page.getByRole("heading", { name: "Settings", level: 1 }).waitFor();
     assert.equal(await page.locator(".groups").isVisible(), false);
     const width = await page.evaluate<number>("document.documentElement.scrollWidth");
 
@@ -258,7 +258,7 @@ Deno.test({
     const { page } = open;
 
     await page.getByText("Workers cannot be shown").waitFor();
-    await page.getByRole("link", { name: "Configuration" }).click();
+    await page.getByRole("link", { name: "Settings" }).click();
     await page.getByText("/x/config.yaml").waitFor();
   },
 });
@@ -269,10 +269,10 @@ Deno.test({
   async fn() {
     await using world = await scripted();
     const { it } = world;
-    await using open = await world.browser.open(`${it.url}/configuration`);
+    await using open = await world.browser.open(`${it.url}/settings`);
     const { page } = open;
 
-    await page.getByText("The configuration cannot be read").waitFor();
+    await page.getByText("The settings cannot be read").waitFor();
     await page.getByText("function_not_found").waitFor();
     it.functions.set("engine::config::list", () => ({ settings: [], path: "/x/config.yaml" }));
     await page.getByRole("button", { name: "Try again" }).click();

@@ -32,7 +32,8 @@ const SHOTS: readonly Shot[] = [
   { name: "logs", path: "/logs" },
   { name: "metrics", path: "/metrics" },
   { name: "flow", path: "/flow" },
-  { name: "configuration", path: "/configuration" },
+  { name: "configuration", path: "/configuration/orders", prepare: openEditor },
+  { name: "settings", path: "/settings" },
   { name: "palette", path: "/workers", prepare: openPalette },
 ];
 
@@ -91,6 +92,11 @@ async function openTrace(page: Page): Promise<void> {
   });
   await rows.filter({ hasText: "payments" }).nth(3).click();
   await page.waitForTimeout(1_000);
+}
+
+async function openEditor(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Edit", exact: true }).click();
+  await page.waitForTimeout(500);
 }
 
 async function openPalette(page: Page): Promise<void> {

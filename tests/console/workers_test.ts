@@ -159,11 +159,11 @@ Deno.test({
 });
 
 Deno.test({
-  name: "the configuration shows where each value is from, and follows an edit of the file",
+  name: "the settings show where each value is from, and follow an edit of the file",
   ...browserTest,
   async fn() {
     await using world = await ConsoleWorld.start();
-    const page = await world.openPage("/configuration");
+    const page = await world.openPage("/settings");
     const port = page.getByRole("row", { name: "engine.port" });
     await port.getByText("line 2").waitFor();
     await page.getByRole("row", { name: "engine.host" }).getByText("default").waitFor();

@@ -124,6 +124,29 @@ export function useQuery<T = Json>(
   return { ...(isCurrent ? state : NOTHING) as QueryState<T>, retry };
 }
 
+/** Seconds between two attempts to reach a function that no worker offers. */
+const ABSENT_RETRY_S = 5;
+
+/**
+ * Whether a query fails because no worker offers its function. It is then asked again every few
+ * seconds, so that the page goes on by itself once a worker does.
+ */
+export function useIsAbsent(query: Query<unknown>): boolean {
+  const { status, error, retry } = query;
+  const [isAbsent, setAbsent] = useState(false);
+  const now = useNow();
+  const failed = status === "failed" && error?.code === "function_not_found";
+  const waited = useRef(0);
+  useEffect(() => {
+    if (failed && ++waited.current % ABSENT_RETRY_S === 0) retry();
+  }, [now]);
+  useEffect(() => {
+    // While it is asked again, what is known stays.
+    if (status !== "loading") setAbsent(failed);
+  }, [status, failed]);
+  return isAbsent || failed;
+}
+
 /**
  * Calls `fired` for each firing of a trigger while the component is mounted; `null` watches
  * nothing. The newest callbacks are used, so they may be new functions each time.

@@ -11,6 +11,9 @@
 export * from "./charts.tsx";
 export * from "./context.tsx";
 export * from "./controls.tsx";
+export * from "./form.ts";
+export * from "./form_fields.tsx";
+export * from "./form_or_json.ts";
 export * from "./format.tsx";
 export * from "./graph_canvas.tsx";
 export * from "./icons.tsx";
@@ -19,5 +22,6 @@ export * from "./json_view.tsx";
 export * from "./layout.tsx";
 export * from "./live.ts";
 export * from "./router.ts";
+export * from "./schema_check.ts";
 export * from "./table.tsx";
 export * from "./virtual_list.tsx";

@@ -7,12 +7,13 @@
  * @module
  */
 import type { ConsolePage } from "../kit/router.ts";
-import { configurationPage } from "./configuration.tsx";
+import { configurationPage } from "./configuration/configuration.tsx";
 import { flowPage } from "./flow/flow.tsx";
 import { functionsPage } from "./functions/functions.tsx";
 import { logsPage } from "./logs/logs.tsx";
 import { metricsPage } from "./metrics/metrics.tsx";
 import { queuesPage } from "./queues/queues.tsx";
+import { settingsPage } from "./settings.tsx";
 import { statePage } from "./state/state.tsx";
 import { tracesPage } from "./traces/traces.tsx";
 import { triggersPage } from "./triggers/triggers.tsx";
@@ -30,4 +31,5 @@ export const PAGES: readonly ConsolePage[] = [
   statePage,
   queuesPage,
   configurationPage,
+  settingsPage,
 ];

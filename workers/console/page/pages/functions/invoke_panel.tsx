@@ -13,38 +13,35 @@ import {
   Button,
   CallFailure,
   type CallOutcome,
+  draftOfValue,
+  emptyDraft,
   Field,
+  fieldOf,
+  type FilledIn,
   formatDuration,
-  JsonEdit,
   JsonView,
   Link,
   link,
-  Segments,
+  noFormReason,
+  readValueDraft,
+  switchMode,
   Time,
   useLive,
   useNow,
   useShell,
+  type ValueDraft,
+  ValueForm,
+  withFieldDraft,
 } from "../../kit/mod.ts";
 import {
   addToHistory,
-  type CallDraft,
-  draftOfPayload,
-  emptyDraft,
   forgetHistory,
   historyOf,
-  noFormReason,
   type PastCall,
-  readDraftedCall,
   readHistory,
   readTimeout,
-  switchMode,
-  withFieldDraft,
 } from "./call_draft.ts";
-import { type Draft, fieldOf, type FormField, pathText, type ReadDraft } from "./form.ts";
-import { FormFields } from "./form_fields.tsx";
-import type { JsonPath, ValidationError } from "./schema_check.ts";
 
-const MODES = [{ value: "form", label: "Form" }, { value: "json", label: "JSON" }];
 /** Progress messages of a call that are shown. */
 const PROGRESS_MAX = 200;
 
@@ -59,61 +56,12 @@ export function InvokePanel({ invoke }: { invoke: Invoke }): VNode {
           invoke.send();
         }}
       >
-        <Payload invoke={invoke} />
+        <ValueForm filled={invoke} label="Payload" tried={invoke.tried} onSubmit={invoke.send} />
         <Send invoke={invoke} />
       </form>
       {invoke.run && <Outcome run={invoke.run} />}
       {invoke.past.length > 0 && <Past invoke={invoke} />}
     </div>
-  );
-}
-
-function Payload({ invoke }: { invoke: Invoke }): VNode {
-  const { mode, field, read, tried } = invoke;
-  const elsewhere = read.problems.filter(({ path }) => mode === "json" || path.length === 0);
-  const isParsed = mode === "form" || read.payload !== undefined;
-  return (
-    <>
-      {field.kind !== "json" && (
-        <div class="invoke-mode">
-          <Segments
-            label="How to fill in the payload"
-            value={mode}
-            choices={MODES}
-            onChange={(mode) =>
-              invoke.noFormReason === null && invoke.setMode(mode as "form" | "json")}
-          />
-          {invoke.noFormReason !== null && <span class="said">{invoke.noFormReason}</span>}
-        </div>
-      )}
-      {mode === "form"
-        ? (
-          <FormFields
-            field={field}
-            draft={invoke.draft}
-            problems={read.problems}
-            tried={tried}
-            onChange={invoke.change}
-            onSubmit={invoke.send}
-          />
-        )
-        : (
-          <JsonEdit
-            label="Payload"
-            text={invoke.text}
-            rows={6}
-            empty={null}
-            error={isParsed && elsewhere[0] ? problemText(elsewhere[0]) : null}
-            onChange={invoke.write}
-            onSubmit={invoke.send}
-          />
-        )}
-      {tried && elsewhere.length > (mode === "json" ? 1 : 0) && field.kind === "object" && (
-        <ul class="problems">
-          {elsewhere.map((problem) => <li key={problemText(problem)}>{problemText(problem)}</li>)}
-        </ul>
-      )}
-    </>
   );
 }
 
@@ -240,10 +188,6 @@ function PastLine({ call }: { call: PastCall }): VNode {
   );
 }
 
-function problemText({ path, message }: ValidationError): string {
-  return `${pathText(path)} ${message}`;
-}
-
 /** The function to call. */
 interface InvokeTarget {
   readonly function_id: string;
@@ -262,20 +206,12 @@ type InvokeRun =
   );
 
 /** A call that is being filled in, the running call, and earlier calls. */
-interface Invoke extends CallDraft {
-  readonly field: FormField;
-  /** Why the payload cannot be shown as a form; `null`: it can. */
-  readonly noFormReason: string | null;
-  /** The payload to send and its errors. */
-  readonly read: ReadDraft;
+interface Invoke extends FilledIn {
   /** Whether sending was tried. */
   readonly tried: boolean;
   readonly timeout: string;
   readonly run: InvokeRun | null;
   readonly past: readonly PastCall[];
-  setMode(mode: CallDraft["mode"]): void;
-  change(path: JsonPath, draft: Draft): void;
-  write(text: string): void;
   setTimeout(text: string): void;
   /** Fills in an earlier payload. */
   take(payload: Json): void;
@@ -289,11 +225,11 @@ export function useInvoke({ function_id, namespace, schema }: InvokeTarget): Inv
   const { preferences } = useShell();
   const schemaText = JSON.stringify(schema);
   const field = useMemo(() => fieldOf(schema), [schemaText]);
-  const [call, setCall] = useState<CallDraft>(() => emptyDraft(field));
+  const [call, setCall] = useState<ValueDraft>(() => emptyDraft(field));
   const [tried, setTried] = useState(false);
   const [timeout, setTimeout] = useState("");
   const [history, setHistory] = useState(() => readHistory(preferences));
-  const read = useMemo(() => readDraftedCall(schema, field, call), [call, field, schemaText]);
+  const read = useMemo(() => readValueDraft(schema, field, call), [call, field, schemaText]);
   const { run, start, cancel } = useRun((past) => setHistory(addToHistory(preferences, past)));
   const send = () => {
     setTried(true);
@@ -315,7 +251,7 @@ export function useInvoke({ function_id, namespace, schema }: InvokeTarget): Inv
     write: (text) => setCall((call) => ({ ...call, text })),
     setTimeout,
     take: (payload) => {
-      setCall(draftOfPayload(field, payload));
+      setCall(draftOfValue(field, payload));
       setTried(false);
     },
     send,

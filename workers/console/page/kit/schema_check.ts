@@ -7,8 +7,8 @@
  *
  * @module
  */
-import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { isObject, sameJson } from "../../kit/json.ts";
+import type { Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
+import { isObject, sameJson } from "./json.ts";
 
 /** Deepest nesting of schema and value, as in the engine. */
 const DEPTH_MAX = 64;
@@ -27,9 +27,16 @@ export interface ValidationError {
   readonly message: string;
 }
 
-/** The first violations of a schema, at most `ERRORS_MAX`; none: the value may be valid. */
-export function validate(root: Json, value: Json | undefined): ValidationError[] {
-  const found = new Validation(root, { left: STEPS_MAX });
+/**
+ * The first violations of a schema, at most `ERRORS_MAX`; none: the value may be valid. `leave`:
+ * whether a part of the value is not looked at.
+ */
+export function validate(
+  root: Json,
+  value: Json | undefined,
+  leave: (part: Json) => boolean = () => false,
+): ValidationError[] {
+  const found = new Validation(root, { left: STEPS_MAX }, leave);
   found.look(root, value, [], 0);
   return found.errors;
 }
@@ -71,10 +78,12 @@ class Validation {
   readonly errors: ValidationError[] = [];
   readonly #root: Json;
   readonly #steps: { left: number };
+  readonly #leave: (part: Json) => boolean;
 
-  constructor(root: Json, steps: { left: number }) {
+  constructor(root: Json, steps: { left: number }, leave: (part: Json) => boolean) {
     this.#root = root;
     this.#steps = steps;
+    this.#leave = leave;
   }
 
   look(schema: Json | undefined, value: Json | undefined, path: JsonPath, depth: number): void {
@@ -84,6 +93,7 @@ class Validation {
     if (resolved === true) return;
     if (value === undefined) return this.#add(path, "is required");
     if (resolved === false) return this.#add(path, "is not allowed here");
+    if (this.#leave(value)) return;
     if (!this.#lookAtType(resolved, value, path)) return;
     this.#lookAtChoice(resolved, value, path);
     if (typeof value === "string") this.#lookAtText(resolved, value, path);
@@ -169,7 +179,7 @@ class Validation {
     for (const [name, member] of Object.entries(value)) {
       if (Object.hasOwn(known, name)) this.look(known[name], member, [...path, name], depth + 1);
       else if (patternProperties === undefined && additionalProperties === false) {
-        this.#add([...path, name], "is not known to this function");
+        this.#add([...path, name], "is not known here");
       } else if (patternProperties === undefined) {
         this.look(additionalProperties, member, [...path, name], depth + 1);
       }
@@ -194,7 +204,7 @@ class Validation {
   }
 
   #try(branch: Json, value: Json, path: JsonPath, depth: number): ValidationError[] {
-    const found = new Validation(this.#root, this.#steps);
+    const found = new Validation(this.#root, this.#steps, this.#leave);
     found.look(branch, value, path, depth + 1);
     return found.errors;
   }

@@ -1,5 +1,5 @@
 /**
- * The Configuration page: the effective configuration, and the origin of each value.
+ * The Settings page: the effective configuration of the engine, and the origin of each value.
  *
  * @module
  */
@@ -35,17 +35,17 @@ const SHOWN = [
   { value: "default", label: "Default" },
 ];
 
-/** `/configuration`. */
-export const configurationPage: ConsolePage = {
-  path: "/configuration",
-  title: "Configuration",
-  icon: "configuration",
+/** `/settings`. */
+export const settingsPage: ConsolePage = {
+  path: "/settings",
+  title: "Settings",
+  icon: "settings",
   group: "keep",
-  key: "c",
-  view: Configuration,
+  key: "e",
+  view: Settings,
 };
 
-function Configuration(): VNode {
+function Settings(): VNode {
   const { status, value, error, retry } = useQuery<
     { readonly settings: readonly ConfigValue[]; readonly path: string | null }
   >(SETTINGS, CHANGES);
@@ -64,7 +64,7 @@ function Configuration(): VNode {
   return (
     <Page
       fill
-      title="Configuration"
+      title="Settings"
       count={value && `${settings.filter(isChanged).length} of ${settings.length} changed`}
       actions={value?.path && <File path={value.path} />}
       filters={
@@ -76,7 +76,7 @@ function Configuration(): VNode {
     >
       <Split>
         {status === "failed" && value === null
-          ? <Failed what="The configuration cannot be read" error={error} retry={retry} />
+          ? <Failed what="The settings cannot be read" error={error} retry={retry} />
           : value === null
           ? <Skeleton rows={9} />
           : (

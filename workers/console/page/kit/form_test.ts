@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
+import type { Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import {
   type Draft,
   draftOf,
@@ -7,9 +7,14 @@ import {
   fieldOf,
   fitsForm,
   type FormField,
+  type ListDraft,
+  MASKED,
+  type ObjectDraft,
   pathText,
+  placeErrors,
   readDraft,
   withDraft,
+  withoutSecrets,
 } from "./form.ts";
 import type { JsonPath } from "./schema_check.ts";
 
@@ -293,4 +298,126 @@ Deno.test("pathText() reads like JavaScript", () => {
   assert.equal(pathText([]), "payload");
   assert.equal(pathText(["items", 2, "name"]), "items[2].name");
   assert.equal(pathText([0]), "[0]");
+});
+
+/** A form of a stored value. */
+const STORED: Json = {
+  type: "object",
+  required: ["port"],
+  additionalProperties: { type: "string" },
+  properties: {
+    port: { type: "integer", minimum: 1 },
+    on: { type: "boolean" },
+    key: { type: "string", minLength: 20, "x-secret": true },
+    db: { "x-secret": true, type: "object", properties: { password: { type: "string" } } },
+    hosts: {
+      type: "array",
+      items: {
+        properties: { name: { type: "string" }, token: { anyOf: [{ "x-secret": true }, {}] } },
+      },
+    },
+    any: {},
+  },
+};
+const RULES = { isStored: true };
+const STORED_FORM = fieldOf(STORED, RULES);
+const STORED_VALUE: Json = {
+  port: "${PORT:80}",
+  on: "${ON:true}",
+  key: MASKED,
+  db: MASKED,
+  hosts: [{ name: "a", token: MASKED }, { name: "b", token: MASKED }],
+  any: { x: MASKED },
+  more: "${MORE:x}",
+};
+const readStored = (draft: Draft) => readDraft(STORED, STORED_FORM, draft, RULES);
+
+Deno.test("a form of a stored value keeps masked secrets, references and further members", () => {
+  const draft = draftOf(STORED_FORM, STORED_VALUE);
+
+  assert.deepEqual(readStored(draft), { payload: STORED_VALUE, problems: [] });
+  assert.equal(fitsForm(STORED_FORM, STORED_VALUE), true);
+});
+
+Deno.test("a secret is replaced, removed or kept", () => {
+  const draft = draftOf(STORED_FORM, STORED_VALUE);
+  const replaced = withDraft(STORED_FORM, draft, ["key"], "x".repeat(20));
+  const short = withDraft(STORED_FORM, draft, ["key"], "short");
+  const removed = withDraft(STORED_FORM, draft, ["key"], undefined);
+  const opened = withDraft(
+    STORED_FORM,
+    withDraft(STORED_FORM, draft, ["db"], undefined),
+    ["db", "password"],
+    "p",
+  );
+
+  const read = (draft: Draft) => readStored(draft).payload as JsonObject;
+  assert.equal(read(replaced)["key"], "x".repeat(20));
+  assert.deepEqual(readStored(short).problems.map(({ path }) => path), [["key"]]);
+  assert.equal("key" in read(removed), false);
+  assert.deepEqual(read(opened)["db"], { password: "p" });
+  assert.equal(read(opened)["key"], MASKED);
+});
+
+Deno.test("a kept secret does not move to another item of a list", () => {
+  const draft = draftOf(STORED_FORM, STORED_VALUE) as ObjectDraft;
+  const hosts = draft.members.get("hosts") as ListDraft;
+  const rest = { kind: "list" as const, items: hosts.items.slice(1) };
+
+  const { problems } = readStored(withDraft(STORED_FORM, draft, ["hosts"], rest));
+
+  assert.deepEqual(problems.map(({ path }) => path), [["hosts", 0, "token"]]);
+  assert.match(problems[0]!.message, /enter it again/);
+});
+
+Deno.test("a reference in the place of a number has to be one", () => {
+  const draft = draftOf(STORED_FORM, STORED_VALUE);
+  const put = (text: string) =>
+    readStored(withDraft(STORED_FORM, draft, ["port"], { kind: "reference", text }));
+
+  assert.equal((put("${HTTP_PORT}").payload as JsonObject)["port"], "${HTTP_PORT}");
+  assert.match(put("8080").problems[0]!.message, /must have a reference/);
+  assert.equal(fieldOf(STORED).kind === "object" && fitsForm(fieldOf(STORED), STORED_VALUE), false);
+});
+
+Deno.test("further members are JSON text, which has to be an object", () => {
+  const draft = draftOf(STORED_FORM, STORED_VALUE) as ObjectDraft;
+  const put = (restText: string) => readStored({ ...draft, restText });
+
+  assert.deepEqual((put('{"a":"1"}').payload as JsonObject)["a"], "1");
+  assert.equal("more" in (put("").payload as JsonObject), false);
+  assert.deepEqual(put('{"a":1}').problems.map(({ path }) => path), [["a"]]);
+  for (const text of ["[1]", "{"]) {
+    assert.deepEqual(put(text).problems.map(({ path }) => path), [[]], text);
+  }
+});
+
+Deno.test("withoutSecrets() hides texts that were typed in the place of secrets", () => {
+  const value = { ...STORED_VALUE as JsonObject, key: "typed", db: { password: "typed" } };
+  const hosts = [{ name: "a", token: "typed" }, { name: "b", token: MASKED }];
+
+  const shown = withoutSecrets(STORED_FORM, { ...value, hosts });
+
+  assert.doesNotMatch(JSON.stringify(shown), /typed/);
+  assert.equal((shown as JsonObject)["port"], "${PORT:80}");
+});
+
+Deno.test("placeErrors() puts errors of the engine at the fields that a form has for them", () => {
+  const errors = [
+    { path: "/port", message: "must be >= 1" },
+    { path: "/hosts/1/token", message: "is wrong" },
+    { path: "/any/x~1y/0", message: "must be string" },
+    { path: "", message: "must have required property 'port'" },
+    { path: "/hosts/x", message: "is odd" },
+    { path: "", message: "must be object" },
+  ];
+
+  assert.deepEqual(placeErrors(STORED_FORM, STORED_VALUE, errors), [
+    { path: ["port"], message: "must be >= 1" },
+    { path: ["hosts", 1, "token"], message: "is wrong" },
+    { path: ["any"], message: "x/y.0 must be string" },
+    { path: ["port"], message: "is required" },
+    { path: ["hosts"], message: "x is odd" },
+    { path: [], message: "must be object" },
+  ]);
 });

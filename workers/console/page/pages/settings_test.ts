@@ -3,7 +3,7 @@
  */
 import assert from "node:assert/strict";
 import type { ConfigValue } from "../../../../engine/ports/config.ts";
-import { isChanged, matchesSearch, originText } from "./configuration.tsx";
+import { isChanged, matchesSearch, originText } from "./settings.tsx";
 
 function setting(change: Partial<ConfigValue> = {}): ConfigValue {
   return {

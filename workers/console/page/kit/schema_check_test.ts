@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
+import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import { resolveSchema, validate } from "./schema_check.ts";
-import { sameJson } from "../../kit/json.ts";
+import { sameJson } from "./json.ts";
 
 const ORDER: Json = {
   type: "object",
@@ -36,7 +36,7 @@ Deno.test("validate() reports every error with its path", () => {
     "tags must have at most 2 items",
     "tags/1 must be a string",
     "price must be less than 9",
-    "color is not known to this function",
+    "color is not known here",
   ]);
 });
 
@@ -60,7 +60,7 @@ Deno.test("validate() does not find required members in the prototype", () => {
   assert.deepEqual(say(schema, {}), ["constructor is required", "toString is required"]);
   assert.deepEqual(
     say({ properties: {}, additionalProperties: false }, JSON.parse('{"__proto__":1}')),
-    ["__proto__ is not known to this function"],
+    ["__proto__ is not known here"],
   );
 });
 

@@ -1,13 +1,15 @@
 /**
- * Forms for payloads: fields from a JSON Schema, drafts of what is typed into them, and the payload
- * that a draft makes.
+ * Forms for JSON values: fields from a JSON Schema, drafts of what is typed into them, and the
+ * value that a draft makes.
  *
  * What a form cannot show (several alternatives, deep nesting, no schema) is a field of JSON text,
- * so every schema has a form. Drafts are immutable: each key press makes another one.
+ * so every schema has a form. Drafts are immutable: each key press makes another one. A form of a
+ * stored value (`isStored`) also knows secrets, which it has only masked, and references such as
+ * `${PORT:8080}` in the place of any value.
  *
  * @module
  */
-import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
+import type { Json, JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import {
   type JsonPath,
   resolveSchema,
@@ -15,7 +17,7 @@ import {
   validate,
   type ValidationError,
 } from "./schema_check.ts";
-import { isObject, sameJson } from "../../kit/json.ts";
+import { isObject, objectOf, sameJson } from "./json.ts";
 
 /** Levels of fields; what is deeper is a field of JSON text. */
 const LEVELS_MAX = 5;
@@ -25,6 +27,11 @@ const LINE_CHARS_MAX = 120;
 const FIELDS_MAX = 1_000;
 /** An enum with more options is a field of JSON text. */
 const OPTIONS_MAX = 200;
+
+/** Stands for a secret in values that are shown, and keeps it in values that are set. */
+export const MASKED = "[redacted]";
+/** Alternatives that are searched for the mark of a secret, each with its own. */
+const BRANCH_LEVELS_MAX = 8;
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {
   string: "text",
@@ -39,17 +46,28 @@ export type FormField =
     readonly description: string;
     /** Such as `integer, 1 to 100`. */
     readonly hint: string;
+    /** The schema's `format`; empty: none. */
+    readonly format: string;
     /** The schema's `default`. */
     readonly preset: Json | undefined;
     /** Whether it may be `null`. */
     readonly nullable: boolean;
+    /** Of a stored value: a secret, which the form has only masked. */
+    readonly isSecret: boolean;
+    /** Of a stored value: it may be a reference, although it is no text. */
+    readonly mayRefer: boolean;
   }
   & (
     | { readonly kind: "text"; readonly isLong: boolean }
     | { readonly kind: "number"; readonly isWhole: boolean }
     | { readonly kind: "flag" }
     | { readonly kind: "choice"; readonly options: readonly Json[] }
-    | { readonly kind: "object"; readonly members: readonly Member[] }
+    | {
+      readonly kind: "object";
+      readonly members: readonly Member[];
+      /** Of a stored value: the schema says what further members may be. */
+      readonly takesMore: boolean;
+    }
     | { readonly kind: "list"; readonly item: FormField }
     | { readonly kind: "json" }
   );
@@ -61,24 +79,32 @@ interface Member {
   readonly field: FormField;
 }
 
+/** What a form is for. */
+export interface FormRules {
+  /** A value that is kept, with its secrets masked and with references. @default false */
+  readonly isStored?: boolean;
+}
+
 /** The form of a schema; without a schema, one field of JSON text. */
-export function fieldOf(root: Json | undefined): FormField {
-  return fieldAt({ root: root ?? true, left: FIELDS_MAX }, root ?? true, 0);
+export function fieldOf(root: Json | undefined, { isStored = false }: FormRules = {}): FormField {
+  return fieldAt({ root: root ?? true, isStored, left: FIELDS_MAX }, root ?? true, 0);
 }
 
 /** The state while a form is made. */
 interface Making {
   readonly root: Json;
+  readonly isStored: boolean;
   /** How many more fields may be made. */
   left: number;
 }
 
 function fieldAt(making: Making, schema: Json, level: number): FormField {
-  const { root } = making;
+  const { root, isStored } = making;
   const resolved = making.left-- > 0 ? resolveSchema(root, schema) : true;
   if (typeof resolved === "boolean") return { ...bare({}, false), kind: "json" };
   const { schema: plain, nullable } = withoutNull(root, flat(root, resolved));
-  const about = bare(plain, nullable);
+  const isSecret = isStored && isSecretIn(root, resolved, 0);
+  const about = { ...bare(plain, nullable), isSecret, mayRefer: isStored };
   const options = optionsOf(plain);
   if (options) return { ...about, kind: "choice", options };
   const types = typesOf(plain);
@@ -87,7 +113,7 @@ function fieldAt(making: Making, schema: Json, level: number): FormField {
     case "string": {
       const { maxLength } = plain;
       const isLong = typeof maxLength === "number" && maxLength > LINE_CHARS_MAX;
-      return { ...about, kind: "text", isLong };
+      return { ...about, mayRefer: false, kind: "text", isLong };
     }
     case "integer":
     case "number":
@@ -96,14 +122,36 @@ function fieldAt(making: Making, schema: Json, level: number): FormField {
       return { ...about, kind: "flag" };
     case "array":
       if (level >= LEVELS_MAX || Array.isArray(plain["prefixItems"])) break;
-      return { ...about, kind: "list", item: fieldAt(making, plain["items"] ?? true, level + 1) };
+      return {
+        ...about,
+        mayRefer: false,
+        kind: "list",
+        item: fieldAt(making, plain["items"] ?? true, level + 1),
+      };
     case "object": {
       const { properties } = plain;
       if (level >= LEVELS_MAX || !isObject(properties)) break;
-      return { ...about, kind: "object", members: membersOf(making, plain, properties, level) };
+      const members = membersOf(making, plain, properties, level);
+      const takesMore = isStored && takesMembers(plain);
+      return { ...about, mayRefer: false, kind: "object", members, takesMore };
     }
   }
-  return { ...about, kind: "json" };
+  return { ...about, mayRefer: false, kind: "json" };
+}
+
+/** Whether the schema describes members beside its properties. */
+function takesMembers({ additionalProperties: more, patternProperties }: JsonObject): boolean {
+  return more === true || isObject(more) || isObject(patternProperties);
+}
+
+/** Whether the schema, or a branch of it, marks what it describes as a secret. */
+function isSecretIn(root: Json, schema: Json | undefined, level: number): boolean {
+  const resolved = resolveSchema(root, schema);
+  if (typeof resolved === "boolean" || level > BRANCH_LEVELS_MAX) return false;
+  if (resolved["x-secret"] === true) return true;
+  const lists = ["allOf", "anyOf", "oneOf"].flatMap((name) => asList(resolved[name]));
+  const others = ["if", "then", "else", "not"].flatMap((name) => resolved[name] ?? []);
+  return [...lists, ...others].some((branch) => isSecretIn(root, branch, level + 1));
 }
 
 function membersOf(
@@ -173,12 +221,17 @@ function impliedType(schema: JsonObject): string | undefined {
 function bare(schema: JsonObject, nullable: boolean): {
   description: string;
   hint: string;
+  format: string;
   preset: Json | undefined;
   nullable: boolean;
+  isSecret: boolean;
+  mayRefer: boolean;
 } {
-  const { description, title, default: preset } = schema;
+  const { description, title, default: preset, format: named } = schema;
+  const format = typeof named === "string" ? named : "";
   const text = [description, title].find((each) => typeof each === "string") as string | undefined;
-  return { description: text ?? "", hint: hintOf(schema), preset, nullable };
+  const rest = { isSecret: false, mayRefer: false };
+  return { description: text ?? "", hint: hintOf(schema), format, preset, nullable, ...rest };
 }
 
 function hintOf(schema: JsonObject): string {
@@ -213,7 +266,14 @@ function asList(value: Json | undefined): Json[] {
  * The draft of a field: texts as they are; numbers and JSON as typed; flags and choices as JSON;
  * `null`: the value null; `undefined`: left out.
  */
-export type Draft = undefined | null | string | ObjectDraft | ListDraft;
+export type Draft =
+  | undefined
+  | null
+  | string
+  | ObjectDraft
+  | ListDraft
+  | KeptDraft
+  | ReferenceDraft;
 
 /** The draft of an object. */
 export interface ObjectDraft {
@@ -223,6 +283,21 @@ export interface ObjectDraft {
   readonly members: ReadonlyMap<string, Draft>;
   /** Members without a field. */
   readonly rest: JsonObject;
+  /** The same as JSON text, once it was edited. */
+  readonly restText?: string;
+}
+
+/** The draft of a secret that stays as it is. */
+export interface KeptDraft {
+  readonly kind: "kept";
+  /** Where it was; it cannot be kept elsewhere. */
+  readonly at: string;
+}
+
+/** The draft of a value that is no text, but refers to one. */
+export interface ReferenceDraft {
+  readonly kind: "reference";
+  readonly text: string;
 }
 
 /** The draft of a list. */
@@ -239,9 +314,11 @@ export interface ReadDraft {
   readonly problems: readonly ValidationError[];
 }
 
-/** The draft of a value; without a value, an empty one. */
-export function draftOf(field: FormField, value: Json | undefined): Draft {
+/** The draft of a value; without a value, an empty one. `path`: where the value stands. */
+export function draftOf(field: FormField, value: Json | undefined, path: JsonPath = []): Draft {
   if (value === null && field.nullable) return null;
+  if (field.isSecret && value === MASKED) return { kind: "kept", at: JSON.stringify(path) };
+  if (field.mayRefer && isReference(value)) return { kind: "reference", text: value };
   switch (field.kind) {
     case "text":
       return value === undefined || typeof value === "string" ? value : JSON.stringify(value);
@@ -253,10 +330,18 @@ export function draftOf(field: FormField, value: Json | undefined): Draft {
       return value === undefined ? undefined : JSON.stringify(value, null, 2);
     case "list":
       if (!Array.isArray(value)) return undefined;
-      return { kind: "list", items: value.map((each) => draftOf(field.item, each)) };
+      return {
+        kind: "list",
+        items: value.map((each, i) => draftOf(field.item, each, [...path, i])),
+      };
     case "object":
-      return objectDraft(field.members, value);
+      return objectDraft(field.members, value, path);
   }
+}
+
+/** Whether a value is a text that refers to something, such as `${PORT:8080}`. */
+export function isReference(value: Json | undefined): value is string {
+  return typeof value === "string" && /\$\{[^}]*\}/.test(value);
 }
 
 /** Whether the form can show a value without loss. */
@@ -265,14 +350,28 @@ export function fitsForm(field: FormField, value: Json): boolean {
 }
 
 /** The payload of a draft and its errors, those of the schema included. */
-export function readDraft(root: Json | undefined, field: FormField, draft: Draft): ReadDraft {
+export function readDraft(
+  root: Json | undefined,
+  field: FormField,
+  draft: Draft,
+  rules: FormRules = {},
+): ReadDraft {
   const problems: ValidationError[] = [];
   const payload = readField(field, draft, true, [], problems);
   // The engine takes a missing payload as null.
-  const errors = root === undefined ? [] : validate(root, payload ?? null);
+  const errors = root === undefined ? [] : checkValue(root, payload ?? null, rules);
   const known = problems.map((problem) => pathText(problem.path));
   const others = errors.filter(({ path }) => !known.includes(pathText(path)));
   return { payload, problems: [...problems, ...others] };
+}
+
+/** Violations of the schema; what only the engine can check in a stored value is left to it. */
+export function checkValue(
+  root: Json,
+  value: Json,
+  { isStored = false }: FormRules,
+): ValidationError[] {
+  return validate(root, value, isStored ? (it) => it === MASKED || isReference(it) : undefined);
 }
 
 /** The draft with another value at a path; missing parents are made. */
@@ -299,19 +398,74 @@ export function errorAt(problems: readonly ValidationError[], path: JsonPath): s
   )?.message;
 }
 
-/** A path as text, such as `items[2].name`; the root is `payload`. */
-export function pathText(path: JsonPath): string {
+/** A path as text, such as `items[2].name`; `root` names the whole value. */
+export function pathText(path: JsonPath, root = "payload"): string {
   const text = path.map((part) => typeof part === "number" ? `[${part}]` : `.${part}`).join("");
-  return text === "" ? "payload" : text.replace(/^\./, "");
+  return text === "" ? root : text.replace(/^\./, "");
 }
 
-function objectDraft(members: readonly Member[], value: Json | undefined): Draft {
+/** The value without the texts that were typed in the place of secrets, for people to look at. */
+export function withoutSecrets(field: FormField, value: Json): Json {
+  if (field.isSecret) return value === MASKED || value === null ? value : "[new secret]";
+  if (field.kind === "list" && Array.isArray(value)) {
+    return value.map((item) => withoutSecrets(field.item, item));
+  }
+  if (field.kind !== "object" || !isObject(value)) return value;
+  const shown = { ...value };
+  for (const { name, field: member } of field.members) {
+    if (Object.hasOwn(shown, name)) shown[name] = withoutSecrets(member, shown[name]!);
+  }
+  return shown;
+}
+
+/**
+ * Errors as the engine has them, at the fields that a form has for them: what is inside a field of
+ * JSON text is reported there, with the rest of its path.
+ */
+export function placeErrors(
+  field: FormField,
+  value: Json,
+  errors: readonly { readonly path: string; readonly message: string }[],
+): ValidationError[] {
+  return errors.map(({ path: pointer, message }) => {
+    const missing = /^must have required property '(.+)'$/.exec(message)?.[1];
+    const parts = pointer.split("/").slice(1)
+      .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+    if (missing !== undefined) parts.push(missing);
+    const text = missing === undefined ? message : "is required";
+    const path: (string | number)[] = [];
+    let at: FormField | undefined = field;
+    let inside: Json | undefined = value;
+    while (at !== undefined && path.length < parts.length) {
+      const part: string = parts[path.length]!;
+      const next: FormField | undefined = childOf(at, part);
+      if (next === undefined) break;
+      path.push(Array.isArray(inside) ? Number(part) : part);
+      inside = Array.isArray(inside) ? inside[Number(part)] : objectOf(inside)[part];
+      at = next;
+    }
+    const rest = parts.slice(path.length);
+    return { path, message: rest.length > 0 ? `${pathText(rest)} ${text}` : text };
+  });
+}
+
+function childOf(field: FormField, part: string): FormField | undefined {
+  if (field.kind === "list") return /^\d+$/.test(part) ? field.item : undefined;
+  if (field.kind !== "object") return undefined;
+  return field.members.find(({ name }) => name === part)?.field;
+}
+
+function objectDraft(
+  members: readonly Member[],
+  value: Json | undefined,
+  path: JsonPath,
+): Draft {
   if (value !== undefined && !isObject(value)) return undefined;
   const rest = { ...value };
   const drafts = new Map<string, Draft>();
   for (const { name, field } of members) {
     const has = value !== undefined && Object.hasOwn(value, name);
-    drafts.set(name, draftOf(field, has ? value[name] : undefined));
+    drafts.set(name, draftOf(field, has ? value[name] : undefined, [...path, name]));
     delete rest[name];
   }
   return { kind: "object", given: value !== undefined, members: drafts, rest };
@@ -326,6 +480,8 @@ function readField(
 ): Json | undefined {
   if (draft === undefined && field.kind !== "object") return undefined;
   if (draft === null) return null;
+  if (isDraftOf(draft, "kept")) return readKept(draft, path, problems);
+  if (isDraftOf(draft, "reference")) return readReference(draft.text, path, problems);
   switch (field.kind) {
     case "text":
       return draft as string;
@@ -345,6 +501,41 @@ function readField(
   }
 }
 
+/** Whether a draft is of a kind. */
+export function isDraftOf<K extends "kept" | "reference">(
+  draft: Draft,
+  kind: K,
+): draft is Extract<Draft, { readonly kind: K }> {
+  return typeof draft === "object" && draft?.kind === kind;
+}
+
+function readKept({ at }: KeptDraft, path: JsonPath, problems: ValidationError[]): Json {
+  if (at !== JSON.stringify(path)) {
+    problems.push({ path, message: "cannot be kept, since the list has changed; enter it again" });
+  }
+  return MASKED;
+}
+
+function readReference(text: string, path: JsonPath, problems: ValidationError[]): Json {
+  if (!isReference(text)) {
+    problems.push({ path, message: "must have a reference, such as ${NAME:default}" });
+  }
+  return text;
+}
+
+/** The members without a field, as they were or as they were typed. */
+function readRest(
+  { rest, restText }: ObjectDraft,
+  path: JsonPath,
+  problems: ValidationError[],
+): JsonObject {
+  if (restText === undefined) return rest;
+  const parsed = readJson(restText, path, problems);
+  if (parsed === undefined || isObject(parsed)) return parsed ?? {};
+  problems.push({ path, message: "can only have further members, as a JSON object" });
+  return rest;
+}
+
 function readObject(
   members: readonly Member[],
   draft: ObjectDraft | undefined,
@@ -352,8 +543,8 @@ function readObject(
   path: JsonPath,
   problems: ValidationError[],
 ): Json | undefined {
-  const value: [string, Json][] = Object.entries(draft?.rest ?? {});
   const before = problems.length;
+  const value: [string, Json][] = Object.entries(draft ? readRest(draft, path, problems) : {});
   for (const { name, required, field } of members) {
     const read = readField(field, draft?.members.get(name), required, [...path, name], problems);
     if (read !== undefined) value.push([name, read]);
