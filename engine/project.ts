@@ -19,6 +19,7 @@ import {
   type WorkerKeys,
   writeConfigFile,
 } from "./config/file.ts";
+import { closest } from "./config/fields.ts";
 import { TaskQueue } from "./platform/task_queue.ts";
 import type { Absence } from "./ports/absences.ts";
 import type {
@@ -211,9 +212,13 @@ export class Project implements Supervision {
     }
     this.#refuseAlways(name, "added");
     if (!known.some((worker) => worker.name === name)) {
-      const names = known.flatMap(({ name, runsAlways }) => runsAlways ? [] : [name]).join(", ");
-      const message = `There is no built-in worker ${name}; there are: ${names}`;
-      throw new EngineError("NOT_FOUND", message);
+      const names = known.flatMap(({ name, runsAlways }) => runsAlways ? [] : [name]);
+      const nearest = names.find((known) => known === `engine-${name}`) ??
+        closest(name, names);
+      const hint = nearest === undefined
+        ? `there are: ${names.join(", ")}`
+        : `did you mean ${nearest}?`;
+      throw new EngineError("NOT_FOUND", `There is no built-in worker ${name}; ${hint}`);
     }
     if (!builtins.status(name)) {
       const entry = config ? { name, config } : { name };

@@ -396,10 +396,18 @@ Deno.test("Project.add() refuses a second worker of a name, a wrong built-in and
     code: "INVALID_ARGUMENTS",
     message: /A worker math is there already/,
   });
-  await assert.rejects(it.project.add({ name: "engine-stat" }), {
-    code: "NOT_FOUND",
-    message: "There is no built-in worker engine-stat; there are: engine-state, engine-http",
-  });
+  for (
+    const [name, hint] of [
+      ["engine-stat", "did you mean engine-state?"],
+      ["http", "did you mean engine-http?"],
+      ["mail-sender", "there are: engine-state, engine-http"],
+    ]
+  ) {
+    await assert.rejects(it.project.add({ name: name! }), {
+      code: "NOT_FOUND",
+      message: `There is no built-in worker ${name}; ${hint}`,
+    });
+  }
   await assert.rejects(it.project.add({}), { code: "INVALID_ARGUMENTS" });
 });
 

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:d38cd9ffa97f95abac454b25b31378a77c5d7f7a7df53703bcdd55df7937db59
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:7be07dc7750735e3f1297d03d598dc1c49a8f250a1b6f0c8ee6769a19034be5d
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -7455,7 +7455,66 @@ function eventOf(item) {
 `;
 }
 
+// sdk/typescript/wire/member_text.ts
+var BACKSLASH2 = 92;
+function memberText(json, name) {
+  let at = afterSpace(json, 0);
+  if (json[at] !== "{") return void 0;
+  let found;
+  for (; ; ) {
+    at = afterSpace(json, at + 1);
+    if (json[at] !== '"') return found;
+    const keyEnd = stringEnd(json, at);
+    const isIt = keyOf(json, at, keyEnd) === name;
+    const start = afterSpace(json, afterSpace(json, keyEnd) + 1);
+    const end3 = valueEnd(json, start);
+    if (isIt) found = json.slice(start, end3);
+    at = afterSpace(json, end3);
+    if (json[at] !== ",") return found;
+  }
+}
+function keyOf(json, start, end3) {
+  const inside = json.slice(start + 1, end3 - 1);
+  return inside.includes("\\") ? JSON.parse(json.slice(start, end3)) : inside;
+}
+function afterSpace(json, from) {
+  let at = from;
+  while (isSpace(json.charCodeAt(at))) at++;
+  return at;
+}
+function isSpace(code) {
+  return code === 32 || code === 10 || code === 13 || code === 9;
+}
+function valueEnd(json, start) {
+  const first = json[start];
+  if (first === '"') return stringEnd(json, start);
+  if (first !== "{" && first !== "[") {
+    const behind = json.slice(start).search(/[,}\]\s]/);
+    return behind < 0 ? json.length : start + behind;
+  }
+  const marks = /["{}[\]]/g;
+  marks.lastIndex = start;
+  let depth = 0;
+  for (let mark = marks.exec(json); mark; mark = marks.exec(json)) {
+    if (mark[0] === '"') marks.lastIndex = stringEnd(json, mark.index);
+    else if (mark[0] === "{" || mark[0] === "[") depth++;
+    else if (--depth === 0) return marks.lastIndex;
+  }
+  return json.length;
+}
+function stringEnd(json, start) {
+  let at = json.indexOf('"', start + 1);
+  while (at >= 0 && isEscaped(json, at)) at = json.indexOf('"', at + 1);
+  return at < 0 ? json.length : at + 1;
+}
+function isEscaped(json, at) {
+  let first = at;
+  while (json.charCodeAt(first - 1) === BACKSLASH2) first--;
+  return (at - first) % 2 === 1;
+}
+
 // sdk/typescript/handlers.ts
+var OF_TEXT = Symbol("TextHandler");
 var Handlers = class {
   /** Whether the engine forwards progress. */
   engineForwardsProgress = false;
@@ -7468,16 +7527,30 @@ var Handlers = class {
   get size() {
     return this.#running.size;
   }
-  /** Runs the handler of a call and sends its result. Never rejects. */
-  async run(message, connection) {
-    const { clock, scopes, find } = this.#setup;
+  /**
+   * Runs the handler of a call and sends its result. Never rejects.
+   *
+   * @param frame The text of the message, for handlers that pass a part of it on.
+   */
+  run(message, connection, frame) {
+    return this.#run(message, connection, this.#find(message, frame));
+  }
+  /** The handler of a call; only one that wants the frame keeps it. */
+  #find({ namespace, function_id }, frame) {
+    const handler = this.#setup.find(namespace, function_id);
+    const own = handler?.[OF_TEXT];
+    if (!own || frame === void 0) return handler;
+    const textOf = (name) => memberText(memberText(frame, "data") ?? "", name);
+    return (payload, _metadata, context) => own(payload, textOf, context);
+  }
+  async #run(message, connection, handler) {
+    const { clock, scopes } = this.#setup;
     const call = new RunningCall(message, connection, this.engineForwardsProgress);
     if (message.invocation_id) this.#running.set(message.invocation_id, call);
     const now = clock.now();
     const ended = this.#setup.observe?.(message, now);
     let failure;
     try {
-      const handler = find(message.namespace, message.function_id);
       if (!handler) throw new EngineError("function_not_found", "Function not found");
       const { timeout_ms, traceparent, baggage } = message;
       const deadline = timeout_ms === void 0 ? void 0 : now + timeout_ms;
@@ -7901,7 +7974,7 @@ function receive(text, connection, setup) {
     setup.report(failUnreadable(text, thrown, connection, setup));
     return;
   }
-  dispatch(message, connection, setup);
+  dispatch(message, connection, setup, channels ? void 0 : text);
 }
 function reviveRefs(message, channels) {
   if (message.type === "invocationresult") {
@@ -7911,10 +7984,10 @@ function reviveRefs(message, channels) {
   if (message.type !== "invokefunction" && message.type !== "invocationprogress") return;
   if (message.data !== void 0) message.data = channels.revive(message.data);
 }
-function dispatch(message, connection, setup) {
+function dispatch(message, connection, setup, frame) {
   switch (message.type) {
     case "invokefunction":
-      void setup.handlers.run(message, connection);
+      void setup.handlers.run(message, connection, frame);
       return;
     case "invocationresult":
       return setup.calls.settle(message);
@@ -8507,7 +8580,7 @@ var Registrations = class {
       text: encodeRegistration(message),
       handler
     };
-    return this.#add(this.#functions, id, keyOf(namespace, id), entry, removal);
+    return this.#add(this.#functions, id, keyOf2(namespace, id), entry, removal);
   }
   /** Registers a trigger type. @throws {EngineError} `serialization_error` */
   addType(message, handlers) {
@@ -8523,7 +8596,7 @@ var Registrations = class {
       text: encodeRegistration(message),
       handlers
     };
-    return this.#add(this.#types, id, keyOf(namespace, id), entry, removal, () => {
+    return this.#add(this.#types, id, keyOf2(namespace, id), entry, removal, () => {
       this.#typeRemoved(handlers);
     });
   }
@@ -8548,11 +8621,11 @@ var Registrations = class {
   }
   /** The handler of a function. */
   handler(namespace, function_id) {
-    return this.#functions.get(keyOf(namespace, function_id))?.handler;
+    return this.#functions.get(keyOf2(namespace, function_id))?.handler;
   }
   /** The handlers of a trigger type. */
   triggerHandlers(namespace, id) {
-    return this.#types.get(keyOf(namespace, id))?.handlers;
+    return this.#types.get(keyOf2(namespace, id))?.handlers;
   }
   /** The frames of all registrations, in the order for a new connection. */
   frames() {
@@ -8586,7 +8659,7 @@ function encodeRegistration(message) {
   const reason = `is nested more deeply than ${JSON_DEPTH_MAX} levels`;
   throw new EngineError("serialization_error", `${what} ${reason}`);
 }
-function keyOf(namespace, id) {
+function keyOf2(namespace, id) {
   const isDefault = namespace === void 0 || namespace === DEFAULT_NAMESPACE;
   if (isDefault && !id.startsWith("\0")) return id;
   return `\0${namespace ?? DEFAULT_NAMESPACE}\0${id}`;

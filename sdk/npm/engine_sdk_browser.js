@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_browser.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:d38cd9ffa97f95abac454b25b31378a77c5d7f7a7df53703bcdd55df7937db59
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:7be07dc7750735e3f1297d03d598dc1c49a8f250a1b6f0c8ee6769a19034be5d
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

@@ -18,7 +18,14 @@ import { TurnoverMap } from "./turnover_map.ts";
 import { encodeMessage } from "./wire/codec.ts";
 import { describeThrown, EngineError } from "./wire/errors.ts";
 import { isTooDeep } from "./wire/json_depth.ts";
-import type { CancelInvocation, ErrorBody, InvokeFunction, Json } from "./wire/protocol.ts";
+import { memberText } from "./wire/member_text.ts";
+import type {
+  CancelInvocation,
+  ErrorBody,
+  InvokeFunction,
+  Json,
+  JsonObject,
+} from "./wire/protocol.ts";
 
 /** What {@linkcode Handlers} work with. */
 export interface HandlerSetup {
@@ -40,6 +47,30 @@ export interface HandlerSetup {
   ): ((error: ErrorBody | undefined) => void) | undefined;
 }
 
+/** The text of a member of the payload as it came; `undefined` if there is none. */
+export type MemberText = (name: string) => string | undefined;
+
+/** A handler that passes a part of its payload on as it came, with all digits of its numbers. */
+export type TextHandler = (
+  payload: Json,
+  textOf: MemberText,
+  context: CallContext,
+) => unknown;
+
+/** The key of the {@linkcode TextHandler} of a handler. */
+const OF_TEXT = Symbol("TextHandler");
+
+/** Makes a handler of a {@linkcode TextHandler}; only for workers in the engine's process. */
+export function handlerOfText(own: TextHandler): Handler {
+  const withoutText: Handler = (payload, _metadata, context) =>
+    own(
+      payload,
+      (name) => JSON.stringify((payload as Partial<JsonObject> | null)?.[name]),
+      context,
+    );
+  return Object.assign(withoutText, { [OF_TEXT]: own });
+}
+
 /** The running handlers of one worker. */
 export class Handlers {
   /** Whether the engine forwards progress. */
@@ -56,16 +87,39 @@ export class Handlers {
     return this.#running.size;
   }
 
-  /** Runs the handler of a call and sends its result. Never rejects. */
-  async run(message: InvokeFunction, connection: Connection): Promise<void> {
-    const { clock, scopes, find } = this.#setup;
+  /**
+   * Runs the handler of a call and sends its result. Never rejects.
+   *
+   * @param frame The text of the message, for handlers that pass a part of it on.
+   */
+  run(message: InvokeFunction, connection: Connection, frame?: string): Promise<void> {
+    return this.#run(message, connection, this.#find(message, frame));
+  }
+
+  /** The handler of a call; only one that wants the frame keeps it. */
+  #find(
+    { namespace, function_id }: InvokeFunction,
+    frame: string | undefined,
+  ): Handler | undefined {
+    const handler = this.#setup.find(namespace, function_id);
+    const own = (handler as { [OF_TEXT]?: TextHandler } | undefined)?.[OF_TEXT];
+    if (!own || frame === undefined) return handler;
+    const textOf: MemberText = (name) => memberText(memberText(frame, "data") ?? "", name);
+    return (payload, _metadata, context) => own(payload, textOf, context);
+  }
+
+  async #run(
+    message: InvokeFunction,
+    connection: Connection,
+    handler: Handler | undefined,
+  ): Promise<void> {
+    const { clock, scopes } = this.#setup;
     const call = new RunningCall(message, connection, this.engineForwardsProgress);
     if (message.invocation_id) this.#running.set(message.invocation_id, call);
     const now = clock.now();
     const ended = this.#setup.observe?.(message, now);
     let failure: ErrorBody | undefined;
     try {
-      const handler = find(message.namespace, message.function_id);
       if (!handler) throw new EngineError("function_not_found", "Function not found");
       const { timeout_ms, traceparent, baggage } = message;
       const deadline = timeout_ms === undefined ? undefined : now + timeout_ms;

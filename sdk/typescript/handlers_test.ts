@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import type { LateMessage } from "./connection.ts";
-import { encodeFailure, Handlers } from "./handlers.ts";
+import { encodeFailure, handlerOfText, Handlers } from "./handlers.ts";
 import type { CallContext, Handler } from "./options.ts";
 import { CallScopes } from "./trace_context.ts";
 import { EngineError, errorBody, InvocationError } from "./wire/errors.ts";
@@ -49,6 +49,29 @@ Deno.test("Handlers.run() passes payload and metadata and sends the result", asy
   assert.deepEqual(sent, [{ ...RESULT, traceparent: "t", baggage: "b", result }]);
   assert.deepEqual(Object.keys(sent[0]!).at(-1), "result");
   assert.equal(handlers.size, 0);
+});
+
+Deno.test("a handler of text gets members of the payload as the frame has them", async () => {
+  const own = handlerOfText((payload, textOf) => [payload, textOf("n"), textOf("none") ?? null]);
+  const { handlers, connection, sent } = setup({ "a::b": own });
+  const data = '{"n":12345678901234567890}';
+  const message = {
+    type: "invokefunction",
+    invocation_id: "1",
+    function_id: "a::b",
+    data: JSON.parse(data),
+  } as const;
+
+  await handlers.run(message, connection, `{"data":${data},"function_id":"a::b"}`);
+  await handlers.run(message, connection);
+  await handlers.run({ ...message, data: null }, connection, '{"function_id":"a::b"}');
+
+  const lost = JSON.stringify(JSON.parse(data).n);
+  assert.deepEqual(sent.map(({ result }) => (result as Json[]).slice(1)), [
+    ["12345678901234567890", null],
+    [lost, null],
+    [null, null],
+  ]);
 });
 
 Deno.test("Handlers.run() passes null for absent data and sends no result for undefined", async () => {

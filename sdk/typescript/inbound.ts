@@ -68,7 +68,8 @@ export function receive(text: string, connection: Connection, setup: InboundSetu
     setup.report(failUnreadable(text, thrown as EngineError, connection, setup));
     return;
   }
-  dispatch(message, connection, setup);
+  // References are in the engine's own workers as they came, and so is the frame.
+  dispatch(message, connection, setup, channels ? undefined : text);
 }
 
 /** Turns the references in what user code gets into ends of channels. */
@@ -81,10 +82,15 @@ function reviveRefs(message: EngineMessage, channels: Channels): void {
   if (message.data !== undefined) message.data = channels.revive(message.data);
 }
 
-function dispatch(message: EngineMessage, connection: Connection, setup: InboundSetup): void {
+function dispatch(
+  message: EngineMessage,
+  connection: Connection,
+  setup: InboundSetup,
+  frame: string | undefined,
+): void {
   switch (message.type) {
     case "invokefunction":
-      void setup.handlers.run(message, connection);
+      void setup.handlers.run(message, connection, frame);
       return;
     case "invocationresult":
       return setup.calls.settle(message);

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { JsonText } from "../../sdk/typescript/json_text.ts";
 import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
@@ -30,7 +31,7 @@ export function fitTrigger<Output>(
 export function fireTriggers(
   worker: Pick<Worker, "trigger">,
   triggers: Iterable<TriggerInstance>,
-  payload: Json,
+  payload: Json | JsonText,
 ): void {
   const action = TriggerAction.Void();
   for (const { function_id, namespace, metadata } of triggers) {

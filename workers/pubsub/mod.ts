@@ -7,7 +7,7 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import type { CallContext } from "../../sdk/typescript/options.ts";
+import { handlerOfText, type MemberText } from "../../sdk/typescript/handlers.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker } from "../kit/define.ts";
@@ -67,14 +67,15 @@ export const pubsub: BuiltinWorker<v.InferOutput<typeof Config>> = {
     const setup = { name: NAME, worker, topics, firings, bounds, clock, log };
     const subscriptions = started.use(new Subscriptions(setup));
     let published = 0;
-    worker.registerFunction("publish", (payload, _metadata, { traceparent }: CallContext) => {
-      const { topic, json } = readMessage(payload, config.max_message_bytes);
+    const publish = handlerOfText((payload, textOf, { traceparent }) => {
+      const { topic, json } = readMessage(payload, textOf, config.max_message_bytes);
       if (!topics.publish(topic, { json, traceparent })) {
         const message = `${topics.waiting} messages wait for their delivery; publish again later`;
         throw new EngineError("overloaded", message);
       }
       published++;
-    }, {
+    });
+    worker.registerFunction("publish", publish, {
       description: "Sends a message to all functions that are subscribed to its topic",
       request_format: PUBLISH_FORMAT,
     });
@@ -92,15 +93,19 @@ export const pubsub: BuiltinWorker<v.InferOutput<typeof Config>> = {
 };
 
 /** @throws {EngineError} `topic_not_set`, `deserialization_error`, `VALUE_TOO_LARGE`. */
-function readMessage(payload: Json, bytesMax: number): { topic: string; json: Uint8Array } {
-  const { topic, data = null } = fit("publish", PublishRequest, payload);
+function readMessage(
+  payload: Json,
+  textOf: MemberText,
+  bytesMax: number,
+): { topic: string; json: Uint8Array } {
+  const { topic } = fit("publish", PublishRequest, payload);
   if (topic === "") throw new EngineError("topic_not_set", "publish needs a topic");
   const problem = topicProblem(topic);
   if (problem !== undefined) {
     const message = `Failed to deserialize input for publish: topic: ${problem}`;
     throw new EngineError("deserialization_error", message);
   }
-  const json = encoder.encode(JSON.stringify(data));
+  const json = encoder.encode(textOf("data") ?? "null");
   if (json.length <= bytesMax) return { topic, json };
   const message = `A message of ${json.length} bytes is too large; ${bytesMax} are allowed ` +
     `(max_message_bytes of ${NAME})`;

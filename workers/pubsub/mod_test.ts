@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { localDial } from "../../engine/transport/local_connection.ts";
+import { JsonText } from "../../sdk/typescript/json_text.ts";
 import type { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import type { Dial } from "../../sdk/typescript/wire/transport.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { LocalEngine, outcome } from "../../tests/fakes/local_engine.ts";
@@ -69,6 +72,48 @@ Deno.test("a message reaches every function that is subscribed to its topic, as 
   assert.deepEqual(dataOf(one.heard), [{ n: 1, text: 'ü\\"' }, null]);
   assert.deepEqual(dataOf(two.heard), dataOf(one.heard));
   assert.deepEqual(elsewhere.heard, []);
+});
+
+Deno.test("a message keeps the digits of its numbers, also by way of a function of the engine", async () => {
+  await using at = await setup();
+  const frames: string[] = [];
+  const peer = { address: "127.0.0.1", launch_id: null, builtin: null };
+  const dial = localDial({ open: (line) => at.engine.router.open(line, peer) }, "raw");
+  const recording: Dial = (url, events, options) =>
+    dial(url, {
+      ...events,
+      text(frame) {
+        frames.push(frame);
+        events.text(frame);
+      },
+    }, options);
+  const raw = await at.engine.connect("raw", { dial: recording });
+  await at.hear("t", raw);
+  at.worker.registerTrigger({
+    type: "subscribe",
+    function_id: "publish",
+    config: { topic: "relay" },
+  });
+  await at.engine.settle();
+  const exact = '{"n":12345678901234567890,"f":1.0,"text":"\\u00fc"}';
+
+  for (
+    const payload of [
+      `{"topic":"t","data":${exact}}`,
+      `{"data": 1, "topic":"t", "data":${exact} }`,
+      `{"topic":"relay","data":{"topic":"t","data":${exact}}}`,
+    ]
+  ) {
+    await outcome(at.worker, { function_id: "publish", payload: new JsonText(payload) as never });
+    await at.engine.settle();
+  }
+
+  const heard = frames.filter((frame) => frame.includes('"function_id":"hear::'));
+  assert.deepEqual(heard.map((frame) => frame.slice(frame.indexOf('"data":'))), [
+    `"data":${exact}}`,
+    `"data":${exact}}`,
+    `"data":${exact}}`,
+  ]);
 });
 
 Deno.test("a pattern hears all topics that it matches", async () => {

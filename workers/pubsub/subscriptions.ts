@@ -16,8 +16,9 @@ import type {
 import type { Log } from "../../engine/ports/log.ts";
 import type { Topics } from "../../engine/ports/topics.ts";
 import type { TriggerInstance } from "../../sdk/typescript/options.ts";
+import { JsonText } from "../../sdk/typescript/json_text.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import * as v from "../kit/schema.ts";
 import { fireTriggers, fitTrigger } from "../kit/triggers.ts";
@@ -120,7 +121,7 @@ export class Subscriptions implements Disposable {
       case "behind":
         return this.#drop(subscription);
       case "ordinary":
-        fireTriggers(worker, [subscription.trigger], valueOf(message));
+        fireTriggers(worker, [subscription.trigger], textOf(message));
     }
     this.sent++;
     subscription.sent++;
@@ -159,7 +160,7 @@ function viewOf({ trigger, topic, sent, dropped, droppedAtMs }: Subscription): J
 
 const decoder = new TextDecoder();
 
-/** For functions that are called as any other. */
-function valueOf({ json }: FiringPayload): Json {
-  return JSON.parse(decoder.decode(json));
+/** For functions that are called as any other: with all digits of its numbers, too. */
+function textOf({ json }: FiringPayload): JsonText {
+  return new JsonText(decoder.decode(json));
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Fired, FiringPayload, Firings } from "../../engine/ports/firings.ts";
+import { JsonText } from "../../sdk/typescript/json_text.ts";
 import type { TriggerInstance } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
@@ -75,7 +76,7 @@ Deno.test("a function that cannot be fired is called in the ordinary way, with t
 
   assert.deepEqual(called, [{
     function_id: "f::1",
-    payload: { n: [1, "ü"] },
+    payload: new JsonText('{"n":[1,"ü"]}'),
     action: { type: "void" },
     metadata: { id: "1" },
   }]);
