@@ -9,7 +9,7 @@
 import { table } from "./figures.ts";
 
 /** `times` and `share` are ratios of one run; the others depend on the machine. */
-export type Unit = "times" | "share" | "ms" | "MB" | "µs";
+export type Unit = "times" | "share" | "ms" | "MB" | "µs" | "a second";
 
 /** One number that says how good something is. */
 export interface Finding {

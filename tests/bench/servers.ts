@@ -23,6 +23,8 @@ export interface EngineSetup {
   readonly traces?: boolean;
   /** Built-in workers besides state and HTTP. Default: none. */
   readonly workers?: readonly string[];
+  /** Of the state. Default: `always`. */
+  readonly durability?: "always" | "interval";
 }
 
 /** A transport of the engine that sends everything back. */
@@ -42,7 +44,7 @@ export function startTraced(mode: "bare" | "off" | "on"): Promise<Server> {
 
 /** An engine with state and HTTP and a directory of its own. Ports: workers, HTTP. */
 export async function startEngine(setup: EngineSetup): Promise<Server> {
-  const { tree, transport, traces, workers = [] } = setup;
+  const { tree, transport, traces, workers = [], durability } = setup;
   const directory = await Deno.makeTempDir({ prefix: "engine-bench-" });
   const remove = () => Deno.remove(directory, { recursive: true });
   const observability = `  - name: engine-observability
@@ -59,7 +61,11 @@ log:
   level: warn
 workers:
   - name: engine-state
-  - name: engine-http
+${
+      durability === undefined
+        ? ""
+        : `    config: { durability: ${durability} }\n`
+    }  - name: engine-http
     config:
       port: 0
 ${workers.map((name) => `  - name: ${name}\n`).join("")}${traces === false ? observability : ""}`,
