@@ -32,6 +32,12 @@ export type {
   ConfigurationOptions,
   LiveConfiguration,
 } from "./sdk/typescript/builtin/live_configuration.ts";
+export type {
+  StateChange,
+  StateChanges,
+  StatePlace,
+  WatchOptions,
+} from "./sdk/typescript/builtin/state_watch.ts";
 export { Logger, type LogTarget } from "./sdk/typescript/logger.ts";
 export type {
   Awaitable,

@@ -38,6 +38,7 @@ import registrationsPy from "../../sdk/python/src/engine_sdk/_registrations.py" 
 };
 import requestsPy from "../../sdk/python/src/engine_sdk/_requests.py" with { type: "text" };
 import sessionPy from "../../sdk/python/src/engine_sdk/_session.py" with { type: "text" };
+import stateWatchPy from "../../sdk/python/src/engine_sdk/_state_watch.py" with { type: "text" };
 import streamsPy from "../../sdk/python/src/engine_sdk/_streams.py" with { type: "text" };
 import telemetryPy from "../../sdk/python/src/engine_sdk/_telemetry.py" with { type: "text" };
 import threadsPy from "../../sdk/python/src/engine_sdk/_threads.py" with { type: "text" };
@@ -73,6 +74,7 @@ export const PYTHON_FILES: Readonly<Record<string, string>> = {
   "_registrations.py": registrationsPy,
   "_requests.py": requestsPy,
   "_session.py": sessionPy,
+  "_state_watch.py": stateWatchPy,
   "_streams.py": streamsPy,
   "_telemetry.py": telemetryPy,
   "_threads.py": threadsPy,

@@ -367,6 +367,49 @@ interface LiveConfiguration<Value = Json> extends Disposable {
     close(): void;
 }
 
+/** An entry as it is now. */
+interface StateChange<Value = Json> {
+    /** Its key in the scope. */
+    readonly key: string;
+    /** The value; `undefined`: there is none, it was deleted or has expired. */
+    readonly value: Value | undefined;
+    /** Its version, for `expected_version`; 0: there is no value. */
+    readonly version: number;
+}
+
+/**
+ * Entries of the state, first as they are, then each one that changed. Created by
+ * `Worker.watchState()`; it begins with the first `next()`.
+ *
+ * @example
+ * ```ts
+ * import { registerWorker } from "engine-sdk";
+ *
+ * async function run() {
+ *   const worker = registerWorker();
+ *   for await (const { key, value, version } of worker.watchState<number>({ scope: "stock" })) {
+ *     console.log(key, value ?? "gone", version);
+ *   }
+ * }
+ * ```
+ */
+interface StateChanges<Value = Json> extends AsyncIterableIterator<StateChange<Value>>, AsyncDisposable {
+}
+
+/** What {@linkcode StateChanges} follows. */
+interface StatePlace {
+    /** Such as `stock`. */
+    readonly scope: string;
+    /** Such as `apples`. @default all keys of the scope */
+    readonly key?: string | undefined;
+}
+
+/** Options of `Worker.watchState()`. */
+interface WatchOptions {
+    /** Ends it when aborted. */
+    readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Writes log lines to the console and to the logs of the engine, with the trace of the handler that
  * runs. `data` is any JSON.
@@ -1171,6 +1214,14 @@ declare class Worker implements AsyncDisposable {
      */
     configuration<Value = Json>(id: string, options?: ConfigurationOptions): Promise<LiveConfiguration<Value>>;
     /**
+     * Entries of the state, first as they are, then each that changed: {@linkcode StateChanges}.
+     *
+     * @param place A `scope`, such as `stock`, and a `key`; without it all keys of the scope.
+     * @throws {EngineError} `INVALID_ARGUMENTS`; the first `next()`: `function_not_found` without
+     * `engine-state`, and what else its first read fails with.
+     */
+    watchState<Value = Json>(place: StatePlace, options?: WatchOptions): StateChanges<Value>;
+    /**
      * Creates a channel: a stream of bytes and text messages between any two workers, whose ends
      * travel inside payloads. The engine forwards what is written and holds the writer back while the
      * reader is slow. An end that never connects ends the channel after 5 minutes.
@@ -1445,6 +1496,53 @@ interface WorkerCalls {
     onConnectionState(listener: (state: ConnectionState) => void): () => void;
 }
 
+/** `Worker.watchState()` */
+declare function watchState<Value>(setup: WatchSetup, place: StatePlace, options: WatchOptions): StateChanges<Value>;
+
+/** What a watch needs besides the worker. */
+interface WatchSetup {
+    readonly worker: WorkerCalls;
+    readonly clock: WorkerClock;
+    /** The call whose handler may be running: reads do not share its deadline. */
+    readonly scopes: CallScopes;
+    /** Receives what a later read failed with; it is tried again. */
+    report(error: EngineError): void;
+}
+
+/** The scopes of one worker. Workers in one process do not share them: each has its own clock. */
+declare class CallScopes {
+    #private;
+    /** `find` loads `node:async_hooks`; it is called when the first handler runs. */
+    constructor(find?: () => AsyncHooks | undefined);
+    /** Runs `task`, in whose asynchronous flow {@linkcode CallScopes.current} returns `scope`. */
+    run<T>(scope: CallScope, task: () => T): T;
+    /** The scope of the handler that is running, if any. */
+    current(): CallScope | undefined;
+    /** Makes the scopes visible to {@linkcode runningTraceparent}. */
+    attach(): void;
+    /** Undoes {@linkcode CallScopes.attach}. */
+    detach(): void;
+}
+
+/** The parts of `node:async_hooks` that are used. */
+interface AsyncHooks {
+    readonly AsyncLocalStorage: new () => Storage;
+}
+
+/** The parts of `AsyncLocalStorage` that are used. */
+interface Storage {
+    run<T>(scope: CallScope, task: () => T): T;
+    getStore(): CallScope | undefined;
+}
+
+/** What a call inside a handler inherits. */
+interface CallScope {
+    /** Deadline of the call that the handler runs, on the worker's clock; `undefined` for none. */
+    readonly deadline: number | undefined;
+    readonly traceparent: string | undefined;
+    readonly baggage: string | undefined;
+}
+
 /**
  * A failed call: the error of the function, of the engine or of the SDK. Its `message` is
  * `<code>: <message>`.
@@ -1541,6 +1639,9 @@ export {
   type QueueDeclaration,
   type ReconnectOptions,
   type Registration,
+  type StateChange,
+  type StateChanges,
+  type StatePlace,
   type Stream,
   type StreamChange,
   type StreamEventOptions,
@@ -1557,6 +1658,7 @@ export {
   type TriggerInstance,
   type TriggerTypeInput,
   type UpdateOp,
+  type WatchOptions,
   type WorkerClock,
   type WorkerOptions,
 };

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:7be07dc7750735e3f1297d03d598dc1c49a8f250a1b6f0c8ee6769a19034be5d
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:d81dd4410a9ff2fb1eb5ade4e961a8b69dd3bca8be1016b40b4e4f19b0aa9e34
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3917,6 +3917,11 @@ var FailurePrinter = class {
     ].join("\n"));
   }
 };
+function failurePrinter({ dial, clock = platformClock }) {
+  if (dial) return void 0;
+  const printer2 = new FailurePrinter(() => clock.now());
+  return (function_id, stacktrace) => printer2.print(function_id, stacktrace);
+}
 var Logger = class {
   #worker;
   #service;
@@ -7933,15 +7938,22 @@ function planTriggerType(type, handlers) {
     }
   };
 }
-function queueTrigger(function_id, { queue, namespace }) {
-  return {
-    type: "queue",
-    function_id,
-    config: {
-      ...queue
-    },
-    namespace
+function withQueue(worker, called, { queue, namespace }) {
+  if (queue === void 0) return called;
+  const { id } = called;
+  const config = {
+    ...queue
   };
+  const trigger = worker.registerTrigger({
+    type: "queue",
+    function_id: id,
+    config,
+    namespace
+  });
+  return together(id, [
+    trigger,
+    called
+  ]);
 }
 function together(id, registrations) {
   return {
@@ -8663,6 +8675,282 @@ function keyOf2(namespace, id) {
   const isDefault = namespace === void 0 || namespace === DEFAULT_NAMESPACE;
   if (isDefault && !id.startsWith("\0")) return id;
   return `\0${namespace ?? DEFAULT_NAMESPACE}\0${id}`;
+}
+
+// sdk/typescript/builtin/state_watch.ts
+var RETRY_FIRST_MS2 = 500;
+var RETRY_MAX_MS2 = 3e4;
+var PAGE_ENTRIES = 100;
+var READS_AT_ONCE = 16;
+function watchState(setup, place, options) {
+  checkId("scope", place.scope, "stock");
+  if (place.key !== void 0) checkId("key", place.key, "apples");
+  return new StateWatch(setup, place, options);
+}
+var StateWatch = class {
+  #setup;
+  #place;
+  #options;
+  #changes;
+  /** Versions that the program has seen; 0: it has seen that there is none. */
+  #seen = /* @__PURE__ */ new Map();
+  /** Keys of which a change was reported. */
+  #changed = /* @__PURE__ */ new Set();
+  #ending = new AbortController();
+  /** All entries have to be compared. */
+  #isStale = true;
+  /** Ends a wait for changes, and one after a failure. */
+  #wake;
+  #resume;
+  #retryMs = RETRY_FIRST_MS2;
+  #reported;
+  constructor(setup, place, options) {
+    this.#setup = setup;
+    this.#place = place;
+    this.#options = options;
+    this.#changes = this.#run();
+  }
+  next() {
+    return this.#changes.next();
+  }
+  return() {
+    this.#end();
+    return this.#changes.return(void 0);
+  }
+  [Symbol.asyncIterator]() {
+    return this;
+  }
+  async [Symbol.asyncDispose]() {
+    await this.return();
+  }
+  get #isOver() {
+    return this.#ending.signal.aborted;
+  }
+  async *#run() {
+    const { signal } = this.#options;
+    if (signal?.aborted || this.#isOver) return void 0;
+    const end3 = () => this.#end();
+    signal?.addEventListener("abort", end3, {
+      once: true
+    });
+    const registration = this.#follow();
+    const stopListening = this.#setup.worker.onConnectionState((state) => this.#connection(state));
+    let isFirst = true;
+    try {
+      while (!this.#isOver) {
+        try {
+          if (this.#isStale) yield* this.#all();
+          else if (this.#changed.size > 0) yield* this.#some();
+          else await this.#woken();
+          isFirst = false;
+          this.#retryMs = RETRY_FIRST_MS2;
+          this.#reported = void 0;
+        } catch (thrown) {
+          if (this.#isOver) break;
+          if (isFirst) throw thrown;
+          await this.#failed(thrown);
+        }
+      }
+    } finally {
+      this.#end();
+      registration.unregister();
+      stopListening();
+      signal?.removeEventListener("abort", end3);
+    }
+    return void 0;
+  }
+  /** Registers for events; each marks its key. */
+  #follow() {
+    const { worker } = this.#setup;
+    const { scope, key } = this.#place;
+    const function_id = `state-changed::${newId()}`;
+    const handler = (event) => {
+      this.#changed.add(event.key);
+      this.#wake?.();
+    };
+    const called = worker.registerFunction(function_id, handler, {
+      description: `Changes of state ${scope}${key === void 0 ? "" : `/${key}`}`,
+      metadata: {
+        internal: true
+      }
+    });
+    const config = key === void 0 ? {
+      scope
+    } : {
+      scope,
+      key
+    };
+    const trigger = worker.registerTrigger({
+      type: "state",
+      function_id,
+      config
+    });
+    return together(trigger.id, [
+      trigger,
+      called
+    ]);
+  }
+  #connection(state) {
+    if (state === "connected") {
+      this.#isStale = true;
+      this.#wake?.();
+      this.#resume?.();
+    }
+    if (state === "disconnected" || state === "failed") this.#end();
+  }
+  #end() {
+    this.#ending.abort();
+    this.#wake?.();
+    this.#resume?.();
+  }
+  /** Compares all entries with what was seen. */
+  async *#all() {
+    this.#isStale = false;
+    const { scope, key } = this.#place;
+    if (key !== void 0) return void this.#changed.add(key);
+    const found = /* @__PURE__ */ new Set();
+    let cursor;
+    do {
+      const page = await this.#page(scope, cursor);
+      for (const { key: key2, value, version } of page.entries) {
+        found.add(key2);
+        if (this.#seen.get(key2) === version) continue;
+        this.#seen.set(key2, version);
+        yield {
+          key: key2,
+          value,
+          version
+        };
+        if (this.#isStale || this.#isOver) return;
+      }
+      cursor = page.cursor ?? void 0;
+    } while (cursor !== void 0 && !this.#isStale);
+    if (this.#isStale) return;
+    for (const key2 of this.#seen.keys()) if (!found.has(key2)) this.#changed.add(key2);
+  }
+  async #page(scope, cursor) {
+    try {
+      const after = cursor === void 0 ? {} : {
+        cursor
+      };
+      return await this.#call("state::list_entries", {
+        scope,
+        limit: PAGE_ENTRIES,
+        ...after
+      });
+    } catch (thrown) {
+      this.#isStale = true;
+      throw thrown;
+    }
+  }
+  /** Reads some of the entries that changed. */
+  async *#some() {
+    const { scope, key: only } = this.#place;
+    const keys = [
+      ...this.#changed
+    ].slice(0, READS_AT_ONCE);
+    for (const key of keys) this.#changed.delete(key);
+    const outcomes = await Promise.allSettled(keys.map((key) => this.#call("state::entry", {
+      scope,
+      key
+    })));
+    for (const [i, outcome] of outcomes.entries()) {
+      if (outcome.status === "rejected") this.#changed.add(keys[i]);
+    }
+    for (const [i, outcome] of outcomes.entries()) {
+      if (outcome.status === "rejected") continue;
+      const [key, { value, version } = NOTHING2] = [
+        keys[i],
+        outcome.value
+      ];
+      const seen = this.#seen.get(key) ?? (only === void 0 ? 0 : void 0);
+      if (seen === version) continue;
+      if (version === 0 && only === void 0) this.#seen.delete(key);
+      else this.#seen.set(key, version);
+      yield {
+        key,
+        value,
+        version
+      };
+      if (this.#isOver) return;
+    }
+    const failed2 = outcomes.find((outcome) => outcome.status === "rejected");
+    if (failed2) throw failed2.reason;
+  }
+  /** Calls outside of any call whose handler may be running. */
+  #call(function_id, payload) {
+    const { worker, scopes } = this.#setup;
+    const { signal } = this.#ending;
+    const nothing = {
+      deadline: void 0,
+      traceparent: void 0,
+      baggage: void 0
+    };
+    return scopes.run(nothing, () => worker.trigger({
+      function_id,
+      payload,
+      signal
+    }));
+  }
+  /** Waits until something changed, or for the end. */
+  #woken() {
+    return new Promise((resolve) => this.#wake = resolve);
+  }
+  /** Waits so long, or for another connection, or for the end. */
+  #rested(ms) {
+    return new Promise((resolve) => {
+      const cancel = this.#setup.clock.after(ms, resolve);
+      this.#resume = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+  /** Reports what a read failed with, once, and waits. */
+  async #failed(thrown) {
+    const { scope } = this.#place;
+    const error = thrown instanceof EngineError ? thrown : new EngineError("invocation_failed", thrownText(thrown), {
+      cause: thrown
+    });
+    if (error.message !== this.#reported) {
+      this.#reported = error.message;
+      const message = `The watch of state ${scope} waits: ${error.message}`;
+      this.#setup.report(new EngineError(error.code, message, {
+        cause: error
+      }));
+    }
+    const ms = this.#retryMs;
+    this.#retryMs = Math.min(2 * ms, RETRY_MAX_MS2);
+    await this.#rested(ms);
+  }
+};
+var NOTHING2 = {
+  value: void 0,
+  version: 0
+};
+
+// sdk/typescript/builtin/subscriptions.ts
+function subscribeTo(worker, topic, handler) {
+  checkId("A topic", topic, "orders.created");
+  const function_id = `subscription::${newId()}`;
+  const options = {
+    description: `Messages of ${topic}`,
+    metadata: {
+      internal: true
+    }
+  };
+  const called = worker.registerFunction(function_id, handler, options);
+  const trigger = worker.registerTrigger({
+    type: "subscribe",
+    function_id,
+    config: {
+      topic
+    }
+  });
+  return together(trigger.id, [
+    trigger,
+    called
+  ]);
 }
 
 // sdk/typescript/builtin/streams.ts
@@ -9469,13 +9757,14 @@ var Worker = class _Worker {
     });
     const find = (namespace, id) => this.#registrations.handler(namespace, id);
     const observe = (call, now) => this.#telemetry?.startSpan(call, now);
+    const failed2 = failurePrinter(options);
     const handlers = new Handlers({
       clock,
       scopes,
       find,
       report,
       observe,
-      ...failures(options)
+      failed: failed2
     });
     const triggers = new ProvidedTriggers({
       find: (namespace, id) => this.#registrations.triggerHandlers(namespace, id),
@@ -9532,12 +9821,7 @@ var Worker = class _Worker {
   }
   registerFunction(id, implementation, options = {}) {
     const { message, handler } = planFunction(id, implementation, options);
-    const called = this.#registrations.addFunction(message, handler);
-    if (options.queue === void 0) return called;
-    return together(id, [
-      this.registerTrigger(queueTrigger(id, options)),
-      called
-    ]);
+    return withQueue(this, this.#registrations.addFunction(message, handler), options);
   }
   /**
    * Registers a trigger: its function is called on events of its type.
@@ -9692,26 +9976,7 @@ var Worker = class _Worker {
    * ```
    */
   subscribe(topic, handler) {
-    checkId("A topic", topic, "orders.created");
-    const function_id = `subscription::${newId()}`;
-    const options = {
-      description: `Messages of ${topic}`,
-      metadata: {
-        internal: true
-      }
-    };
-    const called = this.registerFunction(function_id, handler, options);
-    const trigger = this.registerTrigger({
-      type: "subscribe",
-      function_id,
-      config: {
-        topic
-      }
-    });
-    return together(trigger.id, [
-      trigger,
-      called
-    ]);
+    return subscribeTo(this, topic, handler);
   }
   /**
    * A stream of `engine-stream`, whose items and events this worker reads and writes; see
@@ -9743,14 +10008,26 @@ var Worker = class _Worker {
    * @throws {EngineError} `INVALID_ARGUMENTS`
    */
   configuration(id, options = {}) {
+    return followConfiguration(this.#following, id, options);
+  }
+  get #following() {
     const report = (error) => this.#report(error);
-    const setup = {
+    return {
       worker: this,
       clock: this.#clock,
       scopes: this.#scopes,
       report
     };
-    return followConfiguration(setup, id, options);
+  }
+  /**
+   * Entries of the state, first as they are, then each that changed: {@linkcode StateChanges}.
+   *
+   * @param place A `scope`, such as `stock`, and a `key`; without it all keys of the scope.
+   * @throws {EngineError} `INVALID_ARGUMENTS`; the first `next()`: `function_not_found` without
+   * `engine-state`, and what else its first read fails with.
+   */
+  watchState(place, options = {}) {
+    return watchState(this.#following, place, options);
   }
   /**
    * Creates a channel: a stream of bytes and text messages between any two workers, whose ends
@@ -9874,13 +10151,6 @@ var Worker = class _Worker {
     }
   }
 };
-function failures({ dial, clock = platformClock }) {
-  if (dial) return {};
-  const printer2 = new FailurePrinter(() => clock.now());
-  return {
-    failed: (function_id, stacktrace) => printer2.print(function_id, stacktrace)
-  };
-}
 export {
   EngineError,
   InvocationError,

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_browser.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:7be07dc7750735e3f1297d03d598dc1c49a8f250a1b6f0c8ee6769a19034be5d
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:d81dd4410a9ff2fb1eb5ade4e961a8b69dd3bca8be1016b40b4e4f19b0aa9e34
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

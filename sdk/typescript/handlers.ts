@@ -36,7 +36,7 @@ export interface HandlerSetup {
   /** Receives errors of calls without a result. */
   report(error: EngineError): void;
   /** Receives the stack of a handler that failed unexpectedly, in the scope of its call. */
-  failed?(function_id: string, stacktrace: string): void;
+  readonly failed?: ((function_id: string, stacktrace: string) => void) | undefined;
   /**
    * Called when a handler starts, at `now` on the clock; the returned function is called when it
    * ends. Must not throw.

@@ -22,6 +22,7 @@ import type {
   TriggerHandlers,
   TriggerInput,
   TriggerTypeInput,
+  WorkerCalls,
 } from "./options.ts";
 import { newId } from "./platform.ts";
 import { EngineError } from "./wire/errors.ts";
@@ -142,12 +143,17 @@ export function planTriggerType<Config>(
   };
 }
 
-/** The trigger that declares the queue of a function. */
-export function queueTrigger(
-  function_id: string,
+/** A registered function with the trigger that declares its queue, if it has one. */
+export function withQueue(
+  worker: Pick<WorkerCalls, "registerTrigger">,
+  called: Registration,
   { queue, namespace }: FunctionOptions,
-): TriggerInput {
-  return { type: "queue", function_id, config: { ...queue } as JsonObject, namespace };
+): Registration {
+  if (queue === undefined) return called;
+  const { id } = called;
+  const config = { ...queue } as JsonObject;
+  const trigger = worker.registerTrigger({ type: "queue", function_id: id, config, namespace });
+  return together(id, [trigger, called]);
 }
 
 /** Several registrations as one; they end in the order of the list. */

@@ -5,9 +5,14 @@
  *
  * @module
  */
-import { type CallRequest, type ConnectionState, TriggerAction } from "./options.ts";
+import {
+  type CallRequest,
+  type ConnectionState,
+  TriggerAction,
+  type WorkerOptions,
+} from "./options.ts";
 import type { LogLevel } from "./otlp.ts";
-import { attempt, builtinModule, environment } from "./platform.ts";
+import { attempt, builtinModule, environment, platformClock } from "./platform.ts";
 import { readTraceparent, runningTraceparent } from "./trace_context.ts";
 import type { Json, JsonObject } from "./wire/protocol.ts";
 
@@ -112,6 +117,15 @@ export class FailurePrinter {
       .map((line) => `  ${line.replace(CONTROLS, "")}`);
     console.error([`[engine] ${function_id.replace(CONTROLS, "")} failed:`, ...lines].join("\n"));
   }
+}
+
+/** Prints what handlers fail with; a worker in the process of the engine has no log of its own. */
+export function failurePrinter(
+  { dial, clock = platformClock }: Pick<WorkerOptions, "dial" | "clock">,
+): ((function_id: string, stacktrace: string) => void) | undefined {
+  if (dial) return undefined;
+  const printer = new FailurePrinter(() => clock.now());
+  return (function_id, stacktrace) => printer.print(function_id, stacktrace);
 }
 
 /**

@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { checkId, checkOptions, readUrl, withoutSecrets } from "./arguments.ts";
+import { checkOptions, readUrl, withoutSecrets } from "./arguments.ts";
 import {
   type Channel,
   type ChannelOptions,
@@ -19,22 +19,16 @@ import { openSocket } from "./channels/open_socket.ts";
 import { OutboundCalls } from "./calls.ts";
 import { type Connection, ConnectionListeners, ReconnectingConnection } from "./connection.ts";
 import { dialPlatform, headersOf, withTlsHint } from "./dial.ts";
-import { Handlers, type HandlerSetup } from "./handlers.ts";
+import { Handlers } from "./handlers.ts";
 import { describeWorker } from "./identity.ts";
-import {
-  planFunction,
-  planTrigger,
-  planTriggerType,
-  queueTrigger,
-  together,
-} from "./implementation.ts";
+import { planFunction, planTrigger, planTriggerType, withQueue } from "./implementation.ts";
 import { type InboundSetup, receive } from "./inbound.ts";
 import {
   type ConfigurationOptions,
   followConfiguration,
   type LiveConfiguration,
 } from "./builtin/live_configuration.ts";
-import { FailurePrinter, markOutput, printError, setDefaultWorker, setLogSink } from "./logger.ts";
+import { failurePrinter, markOutput, printError, setDefaultWorker, setLogSink } from "./logger.ts";
 import {
   type CallRequest,
   type ConnectionState,
@@ -50,9 +44,17 @@ import {
   type TriggerTypeInput,
   type WorkerOptions,
 } from "./options.ts";
-import { environment, newId, platformClock, type WorkerClock } from "./platform.ts";
+import { environment, platformClock, type WorkerClock } from "./platform.ts";
 import { ProvidedTriggers } from "./provided_triggers.ts";
 import { Registrations } from "./registrations.ts";
+import {
+  type StateChanges,
+  type StatePlace,
+  type WatchOptions,
+  type WatchSetup,
+  watchState,
+} from "./builtin/state_watch.ts";
+import { subscribeTo } from "./builtin/subscriptions.ts";
 import { createStream, type Stream, streamOf, type StreamSource } from "./builtin/streams.ts";
 import { createTelemetry, type Telemetry } from "./telemetry.ts";
 import { CallScopes } from "./trace_context.ts";
@@ -149,7 +151,8 @@ export class Worker implements AsyncDisposable {
     const find = (namespace: string | undefined, id: string) =>
       this.#registrations.handler(namespace, id);
     const observe = (call: InvokeFunction, now: number) => this.#telemetry?.startSpan(call, now);
-    const handlers = new Handlers({ clock, scopes, find, report, observe, ...failures(options) });
+    const failed = failurePrinter(options);
+    const handlers = new Handlers({ clock, scopes, find, report, observe, failed });
     const triggers = new ProvidedTriggers({
       find: (namespace, id) => this.#registrations.triggerHandlers(namespace, id),
       report,
@@ -267,9 +270,7 @@ export class Worker implements AsyncDisposable {
     options: FunctionOptions = {},
   ): Registration {
     const { message, handler } = planFunction(id, implementation, options);
-    const called = this.#registrations.addFunction(message, handler);
-    if (options.queue === undefined) return called;
-    return together(id, [this.registerTrigger(queueTrigger(id, options)), called]);
+    return withQueue(this, this.#registrations.addFunction(message, handler), options);
   }
 
   /**
@@ -419,12 +420,7 @@ export class Worker implements AsyncDisposable {
    * ```
    */
   subscribe<Data = Json>(topic: string, handler: Handler<Data>): Registration {
-    checkId("A topic", topic, "orders.created");
-    const function_id = `subscription::${newId()}`;
-    const options = { description: `Messages of ${topic}`, metadata: { internal: true } };
-    const called = this.registerFunction(function_id, handler, options);
-    const trigger = this.registerTrigger({ type: "subscribe", function_id, config: { topic } });
-    return together(trigger.id, [trigger, called]);
+    return subscribeTo(this, topic, handler);
   }
 
   /**
@@ -462,9 +458,23 @@ export class Worker implements AsyncDisposable {
     id: string,
     options: ConfigurationOptions = {},
   ): Promise<LiveConfiguration<Value>> {
+    return followConfiguration(this.#following, id, options);
+  }
+
+  get #following(): WatchSetup {
     const report = (error: EngineError): void => this.#report(error);
-    const setup = { worker: this, clock: this.#clock, scopes: this.#scopes, report };
-    return followConfiguration(setup, id, options);
+    return { worker: this, clock: this.#clock, scopes: this.#scopes, report };
+  }
+
+  /**
+   * Entries of the state, first as they are, then each that changed: {@linkcode StateChanges}.
+   *
+   * @param place A `scope`, such as `stock`, and a `key`; without it all keys of the scope.
+   * @throws {EngineError} `INVALID_ARGUMENTS`; the first `next()`: `function_not_found` without
+   * `engine-state`, and what else its first read fails with.
+   */
+  watchState<Value = Json>(place: StatePlace, options: WatchOptions = {}): StateChanges<Value> {
+    return watchState(this.#following, place, options);
   }
 
   /**
@@ -586,11 +596,4 @@ export class Worker implements AsyncDisposable {
       console.error("[engine] onError failed:", cause);
     }
   }
-}
-
-/** Prints what handlers fail with; a worker in the process of the engine has no log of its own. */
-function failures({ dial, clock = platformClock }: WorkerOptions): Pick<HandlerSetup, "failed"> {
-  if (dial) return {};
-  const printer = new FailurePrinter(() => clock.now());
-  return { failed: (function_id, stacktrace) => printer.print(function_id, stacktrace) };
 }

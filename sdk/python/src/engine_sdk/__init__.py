@@ -28,6 +28,7 @@ from ._requests import (
     TriggerRequest,
     TriggerTypeInput,
 )
+from ._state_watch import StateChange, StateWatch
 from ._streams import Stream, StreamGroup, StreamSource
 from ._worker import Worker
 
@@ -47,6 +48,8 @@ __all__ = [
     "Logger",
     "ReconnectOptions",
     "Registration",
+    "StateChange",
+    "StateWatch",
     "Stream",
     "StreamGroup",
     "StreamSource",

@@ -25,7 +25,7 @@ from ._reconnect import ConnectionState
 from ._registrations import Registration, together
 from ._requests import TriggerRequest, check_id
 from ._session import SHUTDOWN
-from ._threads import Mailbox, Work, running_loop_mailbox
+from ._threads import Mailbox, Work, running_loop_mailbox, settle
 from ._worker_thread import log, may_block
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ class LiveConfiguration:
         """Wake all that wait; the condition is held."""
         self._changed_or_closed.notify_all()
         for mailbox, waiter in self._waiters:
-            mailbox.put(partial(_settle, waiter))
+            mailbox.put(partial(settle, waiter))
         self._waiters.clear()
 
     def _is_over(self, seen: int) -> bool:
@@ -363,11 +363,6 @@ class LiveConfiguration:
                 return
             seen = now.revision
             yield now.value
-
-
-def _settle(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
 
 
 def _ended() -> EngineError:

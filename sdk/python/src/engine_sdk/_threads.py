@@ -259,6 +259,12 @@ class Mailbox:
                 log.exception("[engine] Work failed because of a bug in the SDK")
 
 
+def settle(waiter: asyncio.Future[None]) -> None:
+    """End a wait in the thread of its loop; nothing if it has ended."""
+    if not waiter.done():
+        waiter.set_result(None)
+
+
 def running_loop_mailbox() -> Mailbox:
     """Return the mailbox of the loop that runs in this thread, shared by all callers."""
     loop = asyncio.get_running_loop()

@@ -38,6 +38,7 @@ from ._requests import (
     enqueue_request,
 )
 from ._session import UNREACHABLE
+from ._state_watch import StateWatch
 from ._streams import Stream, StreamSource, create_stream
 from ._telemetry import telemetry_dial
 from ._threads import ThreadPool
@@ -512,6 +513,14 @@ class Worker:
         live = LiveConfiguration(self, self._thread.post, id, {**described}, on_error)
         await live.open_async()
         return live
+
+    def watch_state(self, scope: str, key: str | None = None) -> StateWatch:
+        """
+        Follow entries of the state, or one: first as they are, then each that changed.
+
+        See `StateWatch`. Raises EngineError ``INVALID_ARGUMENTS``.
+        """
+        return StateWatch(self, scope, key)
 
     def create_channel(self, buffer_frames: int | None = None) -> Channel:
         """
