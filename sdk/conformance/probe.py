@@ -188,6 +188,55 @@ def stream(payload: Json) -> Json:
     return {"status_code": 201, "headers": headers, "body": iter(payload["parts"])}
 
 
+async def follow(payload: Json) -> None:
+    """Report a configuration's value, now and whenever it changes."""
+
+    def tell(value: Any) -> None:
+        report("configured", {"value": value})
+
+    async def run() -> None:
+        live = await worker.configuration_async(payload["id"])
+        tell(live.value)
+        live.on_change(tell)
+
+    FOLLOWING.append(asyncio.create_task(run()))
+
+
+FOLLOWING: list[asyncio.Task[None]] = []
+
+
+class Items:
+    """The stream ``probe-items``."""
+
+    def __init__(self) -> None:
+        self.items: Json = {}
+
+    def get(self, place: Json) -> Any:
+        """Return an item."""
+        return self.items.get(place["item_id"])
+
+    def set(self, request: Json) -> Json:
+        """Store an item."""
+        old = self.items.get(request["item_id"])
+        self.items[request["item_id"]] = request["data"]
+        return {"old_value": old, "new_value": request["data"]}
+
+    def delete(self, place: Json) -> Json:
+        """Remove an item."""
+        return {"old_value": self.items.pop(place["item_id"], None)}
+
+    def list(self, group: Json) -> Any:
+        """Return the items."""
+        return [*self.items.values()]
+
+    def list_groups(self, stream: Json) -> Any:
+        """Return the one group."""
+        return ["g"]
+
+
+worker.create_stream("probe-items", Items())
+
+
 class Watch:
     """The provider of the trigger type ``probe-watch``."""
 
@@ -232,6 +281,7 @@ functions: dict[str, Callable[..., Any]] = {
     "probe::call": lambda payload: outcome_of(payload["request"]),
     "probe::start": start,
     "probe::unregister": lambda payload: registered[payload["what"]].unregister(),
+    "probe::configuration": follow,
     "probe::log": lambda payload: logger.info(payload["message"]),
     "probe::shutdown": shut_down,
     "probe::channel_hold": lambda payload: None,

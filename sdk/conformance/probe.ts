@@ -124,6 +124,30 @@ async function takeChannel(): Promise<JsonObject> {
   return await readAll(reader);
 }
 
+/** Reports a configuration's value, now and whenever it changes. */
+async function follow({ id }: JsonObject): Promise<void> {
+  const live = await worker.configuration<JsonObject>(String(id));
+  const tell = (value: JsonObject) => report("configured", { value });
+  tell(live.value);
+  live.onChange(tell);
+}
+
+const items = new Map<string, Json>();
+worker.createStream("probe-items", {
+  get: ({ item_id }) => items.get(item_id),
+  set({ item_id, data }) {
+    const old_value = items.get(item_id);
+    items.set(item_id, data);
+    return { old_value, new_value: data };
+  },
+  delete({ item_id }) {
+    const old_value = items.get(item_id);
+    items.delete(item_id);
+    return { old_value };
+  },
+  list: () => [...items.values()],
+  listGroups: () => ["g"],
+});
 const trigger = worker.registerTrigger({
   type: "http",
   function_id: "probe::echo",
@@ -169,6 +193,7 @@ const functions: Record<string, Handler<JsonObject>> = {
   "probe::call": ({ request }) => outcomeOf(request as JsonObject),
   "probe::start": (payload) => void start(payload),
   "probe::unregister": ({ what }) => registered[what as keyof typeof registered].unregister(),
+  "probe::configuration": (payload) => void follow(payload),
   "probe::log": ({ message }) => logger.info(String(message)),
   "probe::shutdown": (payload) => void setTimeout(() => shutDown(payload), 50),
 };

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { builtinStages } from "./duties/builtins.ts";
 import { channelStages } from "./duties/channels.ts";
 import { connectionStages } from "./duties/connection.ts";
 import { deadlineStages } from "./duties/deadlines.ts";
@@ -49,6 +50,7 @@ export async function runConformance(options: ConformanceOptions): Promise<DutyR
   const plans = [
     ...connectionStages(),
     ...flowStages(),
+    ...builtinStages(),
     ...channelStages(),
     ...errorStages(),
     ...deadlineStages(),

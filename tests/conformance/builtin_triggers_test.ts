@@ -180,6 +180,21 @@ proveOnWire("pub/sub", {
     }
   },
 
+  "a message arrives as it was published, with all digits of its numbers": async ({ open }) => {
+    const [worker, user] = [await open(), await open()];
+    await worker.offer("exact::f");
+    await worker.send(triggerOf("subscribe", "exact::f", { topic: "exact" }));
+    await worker.receivesNothing();
+    const data = '{"n":12345678901234567890,"f":1.0}';
+
+    const head = '{"type":"invokefunction","invocation_id":"exact-1","function_id":"publish"';
+    await user.send(`${head},"data":{"topic":"exact","data":${data}}}`);
+    await user.receive();
+
+    const { text } = await worker.receiveRaw();
+    assert.ok(text.endsWith(`"data":${data}}`), text);
+  },
+
   "removing one subscription leaves the others of its topic": async ({ open }) => {
     const [worker, user] = [await open(), await open()];
     await worker.offer("kept::f");

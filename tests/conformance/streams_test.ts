@@ -39,6 +39,42 @@ proveOnWire("streams", {
     assert.deepEqual(listed, { id: "listed", groups: ["g"] });
   },
 
+  "items are listed with their ids, sorted, page by page": async ({ open }) => {
+    const client = await open();
+    const group = { stream_name: "paged", group_id: "g" };
+    for (const item_id of ["b", "a"]) {
+      await client.value("stream::set", { ...group, item_id, data: item_id });
+    }
+
+    const first = await client.value<JsonObject>("stream::list_items", { ...group, limit: 1 });
+    assert.deepEqual(first, { items: [{ id: "a", data: "a" }], cursor: "a" });
+    const rest = await client.value("stream::list_items", { ...group, cursor: first.cursor! });
+    assert.deepEqual(rest, { items: [{ id: "b", data: "b" }] });
+  },
+
+  "a handler of `stream:join` with a `stream_name` is not asked about others": async (
+    { open, ask },
+  ) => {
+    const worker = await open();
+    await worker.offer("only::join");
+    await worker.send({
+      type: "registertrigger",
+      id: "only",
+      trigger_type: "stream:join",
+      function_id: "only::join",
+      config: { stream_name: "elsewhere" },
+    });
+    await worker.receivesNothing();
+    const one = await ask({ path: "/stream" });
+    const data = { subscriptionId: "s1", streamName: "free", groupId: "g" };
+    await one.text(JSON.stringify({ type: "join", data }));
+
+    assert.equal(JSON.parse(await one.nextText() ?? "null").event.type, "sync");
+    await worker.receivesNothing();
+    await worker.send({ type: "unregistertrigger", id: "only", trigger_type: "stream:join" });
+    one.destroy();
+  },
+
   "payloads of the wrong shape are JSON_ERRORs": async ({ open }) => {
     const client = await open();
     const bad: [string, Json][] = [
