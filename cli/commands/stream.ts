@@ -51,7 +51,11 @@ interface StatsView {
   readonly subscriptions: number;
   readonly events_sent: number;
   readonly closed_slow: number;
-  readonly streams: readonly { readonly stream_name: string; readonly subscriptions: number }[];
+  readonly streams: readonly {
+    readonly stream_name: string;
+    readonly subscriptions: number;
+    readonly events: number;
+  }[];
 }
 
 /** An event, as a trigger of type `stream` fires it. */
@@ -252,8 +256,13 @@ function addStats(stream: Command, terminal: Terminal): void {
           `sent, ${count(stats.closed_slow, "client")} closed for reading too slowly`,
       );
       if (stats.streams.length === 0) return;
-      const rows = stats.streams.map((each) => [each.stream_name, String(each.subscriptions)]);
-      for (const line of renderTable(["STREAM", "SUBSCRIPTIONS"], rows)) terminal.out(line);
+      const rows = stats.streams.map((each) => [
+        each.stream_name,
+        String(each.subscriptions),
+        String(each.events),
+      ]);
+      const columns = ["STREAM", "SUBSCRIPTIONS", "EVENTS"];
+      for (const line of renderTable(columns, rows)) terminal.out(line);
     });
 }
 

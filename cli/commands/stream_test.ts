@@ -197,9 +197,10 @@ Deno.test("stream stats shows clients and subscriptions", async () => {
     connections: 2,
     connections_max: 10_000,
     subscriptions: 3,
+    events: 12,
     events_sent: 1,
     closed_slow: 0,
-    streams: [{ stream_name: "chat", subscriptions: 3 }],
+    streams: [{ stream_name: "chat", subscriptions: 3, events: 12 }],
   };
   const terminal = new FakeTerminal({ functions: { "engine::stream::stats": () => stats } });
 
@@ -209,8 +210,8 @@ Deno.test("stream stats shows clients and subscriptions", async () => {
   assert.deepEqual(terminal.outLines, [
     "ws://127.0.0.1:3112: 2 of 10000 connections",
     "3 subscriptions, 1 event sent, 0 clients closed for reading too slowly",
-    "STREAM  SUBSCRIPTIONS",
-    "chat    3",
+    "STREAM  SUBSCRIPTIONS  EVENTS",
+    "chat    3              12",
     JSON.stringify(stats),
   ]);
 });

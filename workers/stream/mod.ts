@@ -57,6 +57,7 @@ export const stream: BuiltinWorker<StreamConfig> = {
     const emit = (event: StreamEvent, bytes: number): void => {
       triggers.fire(event, bytes);
       const { streamName: stream_name, groupId: group_id, id } = event;
+      server.count(stream_name);
       const key = groupKey({ stream_name, group_id });
       if (!audience.isFollowed(key)) return;
       if (!audience.publish(key, { id, bytes: eventMessage(event) })) server.lost();

@@ -19,6 +19,7 @@ import { mayUse } from "../http/origins.ts";
 import type { StreamConfig } from "./config.ts";
 import type { AuthRequest } from "./joins.ts";
 import { REQUEST_BYTES_MAX } from "./messages.ts";
+import { RecentCounts } from "./recent_counts.ts";
 import {
   Subscriber,
   type SubscriberCounts,
@@ -61,6 +62,9 @@ export class StreamServer implements AsyncDisposable {
     closedSlow: 0,
     byStream: new Map(),
   };
+  /** Events by stream, with and without subscribers. */
+  readonly #events = new RecentCounts(STREAMS_LISTED_MAX);
+  #eventCount = 0;
   /** Places of all connections, also of those that are being upgraded. */
   #places = 0;
   /** Connections of the own port whose close handshake is not over. */
@@ -99,17 +103,28 @@ export class StreamServer implements AsyncDisposable {
   /** Connections and subscriptions, and what was sent. */
   stats(): JsonObject {
     const { subscriptions, sent, closedSlow, byStream } = this.#counts;
-    const streams: Json[] = [...byStream].slice(0, STREAMS_LISTED_MAX)
-      .map(([stream_name, count]) => ({ stream_name, subscriptions: count }));
+    const names = new Set([...byStream.keys(), ...this.#events.names()]);
+    const streams: Json[] = [...names].slice(0, STREAMS_LISTED_MAX).map((stream_name) => ({
+      stream_name,
+      subscriptions: byStream.get(stream_name) ?? 0,
+      events: this.#events.get(stream_name),
+    }));
     return {
       url: this.url,
       connections: this.#subscribers.size,
       connections_max: this.#max,
       subscriptions,
+      events: this.#eventCount,
       events_sent: sent,
       closed_slow: closedSlow,
       streams,
     };
+  }
+
+  /** Counts an event of a stream. */
+  count(stream_name: string): void {
+    this.#eventCount++;
+    this.#events.add(stream_name);
   }
 
   /** Accepts an upgrade of the worker port. */

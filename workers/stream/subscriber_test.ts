@@ -150,6 +150,21 @@ Deno.test("a subscriber that reads too slowly is closed, and the others go on", 
   assert.deepEqual([connections, closed_slow, events_sent], [1, 1, 1]);
 });
 
+Deno.test("stats count events by stream, whether it is followed or not", async () => {
+  await using at = await fakeStreams();
+  await at.connect().join("s", {});
+
+  for (const data of [1, 2]) await at.call("set", { ...item("a"), data });
+  await at.call("send", { stream_name: "other", group_id: "g", type: "typing" });
+
+  const { events, streams } = await at.stats();
+  assert.equal(events, 3);
+  assert.deepEqual(streams, [
+    { stream_name: item("a").stream_name, subscriptions: 1, events: 2 },
+    { stream_name: "other", subscriptions: 0, events: 1 },
+  ]);
+});
+
 Deno.test("messages that do not fit get an error, which says what is wrong", async () => {
   await using at = await fakeStreams();
   const one = at.connect();
