@@ -18,6 +18,9 @@ export const SHOP_OPTIONS: WorldOptions = {
   - name: engine-configuration
     config:
       environment: [SHOP_*]
+  - name: engine-stream
+    config:
+      port: 0
 `,
   files: {
     "workers/mailer/engine.worker.yaml": manifest("mailer"),
@@ -172,6 +175,15 @@ function openOrders(worker: Worker): void {
     await worker.trigger({
       function_id: "state::set",
       payload: { scope: "orders", key: String(number), value: { number, ...order } },
+    });
+    await worker.trigger({
+      function_id: "stream::set",
+      payload: {
+        stream_name: "orders",
+        group_id: "today",
+        item_id: String(number),
+        data: { customer: order.customer, state: "placed" },
+      },
     });
     worker.trigger({ function_id: "mailer::confirm", payload: { to: order.customer } }).catch(
       () => log.warn("No confirmation was sent", { to: order.customer }),

@@ -132,7 +132,8 @@ Deno.test({
   ...browserTest,
   async fn() {
     await using world = await ConsoleWorld.start({
-      workers: "  - name: engine-queue\n  - name: engine-configuration\n",
+      workers: "  - name: engine-queue\n  - name: engine-configuration\n" +
+        "  - name: engine-stream\n    config:\n      port: 0\n",
     });
     const evil = await world.connect(`evil ${EVIL}`, EVIL);
     const id = `evil::${EVIL}`;
@@ -150,6 +151,8 @@ Deno.test({
     evil.registerTrigger({ type: "durable:subscriber", function_id: id, config: topic });
     const scope = { scope: EVIL, key: EVIL, value: { [EVIL]: EVIL } };
     await evil.trigger({ function_id: "state::set", payload: scope });
+    const item = { stream_name: EVIL, group_id: EVIL, item_id: EVIL, data: { [EVIL]: EVIL } };
+    await evil.trigger({ function_id: "stream::set", payload: item });
     const entry = { id: "evil", name: EVIL, description: EVIL, schema, initial_value: scope };
     await evil.trigger({ function_id: "configuration::register", payload: entry });
     await evil.trigger({

@@ -26,6 +26,8 @@ const SHOTS: readonly Shot[] = [
   { name: "function", path: "/functions/default/orders%3A%3Aplace" },
   { name: "triggers", path: "/triggers" },
   { name: "state", path: "/state/orders" },
+  { name: "streams", path: "/streams" },
+  { name: "stream", path: "/streams/orders/today" },
   { name: "traces", path: "/traces" },
   { name: "trace", path: "/traces", prepare: openTrace },
   { name: "map", path: "/traces?view=map" },

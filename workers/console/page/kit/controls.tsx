@@ -254,3 +254,25 @@ export function CopyButton(
     </Button>
   );
 }
+
+/** Deletes something after a second click; `remove` reports its failure itself. */
+export function DeleteButton({ remove }: { remove: () => Promise<void> }): VNode {
+  const [asked, setAsked] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const press = () => {
+    setBusy(true);
+    void remove().finally(() => {
+      setBusy(false);
+      setAsked(false);
+    });
+  };
+  if (!asked) {
+    return <Button small kind="bare" icon="trash" label="Delete" onPress={() => setAsked(true)} />;
+  }
+  return (
+    <>
+      <Button small kind="bad" icon="trash" busy={busy} onPress={press}>Delete it</Button>
+      <Button small kind="bare" onPress={() => setAsked(false)}>Keep</Button>
+    </>
+  );
+}

@@ -15,6 +15,7 @@ import { metricsPage } from "./metrics/metrics.tsx";
 import { queuesPage } from "./queues/queues.tsx";
 import { settingsPage } from "./settings.tsx";
 import { statePage } from "./state/state.tsx";
+import { streamsPage } from "./streams/streams.tsx";
 import { tracesPage } from "./traces/traces.tsx";
 import { triggersPage } from "./triggers/triggers.tsx";
 import { workersPage } from "./workers/workers.tsx";
@@ -30,6 +31,7 @@ export const PAGES: readonly ConsolePage[] = [
   metricsPage,
   statePage,
   queuesPage,
+  streamsPage,
   configurationPage,
   settingsPage,
 ];

@@ -9,14 +9,17 @@ import { useMemo } from "preact/hooks";
 import { DEFAULT_NAMESPACE, type JsonObject } from "../../../../sdk/typescript/wire/protocol.ts";
 import {
   Badge,
+  Code,
   CopyButton,
   Link,
   link,
   type QueryMembers,
   Select,
   Toggle,
+  useLive,
   useQuery,
   useQueryMember,
+  VirtualList,
 } from "../kit/mod.ts";
 
 /** Identifies a function in lists. */
@@ -130,4 +133,51 @@ export function WorkerSelect(
     return [{ value: "", label: "Any worker" }, ...named];
   }, [items, value]);
   return <Select label="Worker" quiet value={value} choices={choices} onChange={onChange} />;
+}
+
+/** Height of a name in a {@linkcode NameList}, in pixels. */
+const NAME_HEIGHT = 32;
+
+/** A list of names beside a page, each a link. */
+export function NameList(
+  { label, names, open, to }: {
+    label: string;
+    names: readonly string[];
+    /** The name whose page is shown. */
+    open: string;
+    to: (name: string) => string;
+  },
+): VNode {
+  return (
+    <nav class="state-scopes" aria-label={label}>
+      <h2>
+        {label} <span class="count">{names.length}</span>
+      </h2>
+      <VirtualList
+        items={names}
+        rowHeight={NAME_HEIGHT}
+        keyOf={(name) => name}
+        label={label}
+        reach={names.indexOf(open)}
+        row={(name) => (
+          <div role="listitem" style={{ height: `${NAME_HEIGHT}px` }}>
+            <Link to={to(name)} class="state-scope" title={name} current={name === open}>
+              {name}
+            </Link>
+          </div>
+        )}
+      />
+    </nav>
+  );
+}
+
+/** Says why there is nothing to press on a page that is not the operator's. */
+export function ReadOnlyNotice({ wanted }: { wanted: string }): VNode | null {
+  const { operator, connection } = useLive().status.value;
+  if (operator || connection !== "open") return null;
+  return (
+    <p class="quiet">
+      This page may only look. To {wanted}, open it with <Code>engine console --open</Code>
+    </p>
+  );
 }

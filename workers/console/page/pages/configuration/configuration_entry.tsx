@@ -11,7 +11,6 @@ import {
   Ago,
   Badge,
   Button,
-  Code,
   CopyButton,
   Detail,
   Empty,
@@ -27,7 +26,7 @@ import {
   useQuery,
   useQueryMember,
 } from "../../kit/mod.ts";
-import { figure, workerLink } from "../references.tsx";
+import { figure, ReadOnlyNotice, workerLink } from "../references.tsx";
 import { DiffView } from "../state/changes.tsx";
 import { ConfigurationEditor, type EditStart } from "./configuration_editor.tsx";
 import {
@@ -44,7 +43,7 @@ export function ConfigurationEntry(
 ): VNode {
   const [tab, setTab] = useQueryMember("tab", "value");
   const [start, setStart] = useState<EditStart | null>(null);
-  const { operator, connection } = useLive().status.value;
+  const { operator } = useLive().status.value;
   const expanded = useExpanded(row, operator);
   const references = useMemo(
     () => referencesIn(row.value, expanded.value?.value),
@@ -73,7 +72,7 @@ export function ConfigurationEntry(
       }
       onClose={onClose}
     >
-      {!operator && connection === "open" && <ReadOnlyNotice />}
+      <ReadOnlyNotice wanted="change values, and to see what references stand for" />
       <Tabs label="About the configuration" tabs={tabs} value={tab} onChange={setTab}>
         {tab === "history"
           ? <History row={row} mayAct={operator} onRestore={setStart} />
@@ -82,17 +81,6 @@ export function ConfigurationEntry(
           : <Value row={row} references={references} expanded={operator ? expanded : null} />}
       </Tabs>
     </Detail>
-  );
-}
-
-/** Why nothing can be edited. */
-function ReadOnlyNotice(): VNode {
-  return (
-    <p class="quiet">
-      This page may only look. To change values, and to see what references stand for, open it with
-      {" "}
-      <Code>engine console --open</Code>
-    </p>
   );
 }
 

@@ -7,7 +7,7 @@
 import type { VNode } from "preact";
 import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedTrigger } from "../../../wire.ts";
-import { Code, JsonView, Link, link, useLive, useShell } from "../../kit/mod.ts";
+import { JsonView, Link, link, useLive, useShell } from "../../kit/mod.ts";
 
 /** Nothing fires when a job begins or ends, so lists of jobs are asked for again now and then. */
 export const ON: readonly WatchedTrigger[] = [
@@ -37,17 +37,6 @@ export function useAct(queue: string, done: () => void): { act: Act; mayAct: boo
     }
   };
   return { act, mayAct: live.status.value.operator };
-}
-
-/** Why the buttons are disabled. */
-export function ReadOnlyNotice(): VNode | null {
-  if (useLive().status.value.connection !== "open") return null;
-  return (
-    <p class="quiet">
-      This page may only look. To see payloads, pause queues and retry jobs, open it with{" "}
-      <Code>engine console --open</Code>
-    </p>
-  );
 }
 
 /** The payload of a job, which only operators see. */

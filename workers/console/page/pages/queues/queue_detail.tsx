@@ -26,9 +26,9 @@ import {
   useQuery,
   useQueryMember,
 } from "../../kit/mod.ts";
-import { functionLink } from "../references.tsx";
+import { functionLink, ReadOnlyNotice } from "../references.tsx";
 import { DeadLetters } from "./dead_letters.tsx";
-import { type Act, JobPayload, ON, ReadOnlyNotice, traceLink, useAct } from "./queue_act.tsx";
+import { type Act, JobPayload, ON, traceLink, useAct } from "./queue_act.tsx";
 import {
   type QueueRow,
   type QueuesState,
@@ -59,7 +59,7 @@ export function QueueDetail(
       actions={<PauseButton row={row} act={act} mayAct={mayAct} />}
       onClose={onClose}
     >
-      {!mayAct && <ReadOnlyNotice />}
+      <ReadOnlyNotice wanted="see payloads, pause queues and retry jobs" />
       <Tabs label="About the queue" tabs={tabs} value={tab} onChange={setTab}>
         {tab === "waiting"
           ? <Waiting queue={row.name} />

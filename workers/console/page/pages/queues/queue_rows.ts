@@ -3,15 +3,13 @@
  *
  * @module
  */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { CallFailure, useLive, useNow } from "../../kit/mod.ts";
 import { SampleWindow } from "../metrics/samples.ts";
+import { type Sampled, useSampled } from "../metrics/use_sampled.ts";
 
 /** Samples of each queue: 5 minutes. */
 const SAMPLES = 300;
-/** After a failed listing the next one follows when the clock has changed so often. */
-const TICKS_AFTER_FAILURE = 5;
 
 /** A queue of `engine::queue::list`. */
 export interface QueueRow {
@@ -139,53 +137,22 @@ export function matchesSearch(row: QueueRow, search: string): boolean {
 }
 
 /** All queues, and their samples, which are changed in place. */
-export interface QueuesState {
-  /** `absent`: engine-queue does not run. */
-  readonly status: "loading" | "ready" | "absent" | "failed";
+export interface QueuesState extends Pick<Sampled<unknown>, "status" | "error" | "refresh"> {
   readonly rows: readonly QueueRow[];
   readonly samples: QueueSamples;
   /** Increases with every sample. */
   readonly version: number;
-  readonly error: CallFailure | null;
-  /** Lists the queues at once. */
-  readonly refresh: () => void;
 }
 
 /** Lists the queues once a second while a component is mounted. */
 export function useQueues(): QueuesState {
-  const live = useLive();
-  const now = useNow();
   const samples = useRef<QueueSamples>();
   samples.current ??= new QueueSamples();
-  const [asked, setAsked] = useState<Omit<QueuesState, "samples" | "refresh">>({
-    status: "loading",
-    rows: [],
-    version: 0,
-    error: null,
-  });
-  const turn = useRef({ busy: false, rest: 0, abort: new AbortController() });
-  const isAway = live.status.value.engine === false;
-  const ask = () => {
-    const { current } = turn;
-    if (current.busy || isAway) return;
-    current.busy = true;
-    const { signal } = current.abort;
-    live.call("engine::queue::list", {}, { signal }).then((answer: unknown) => {
-      const { queues: rows } = answer as { readonly queues: readonly QueueRow[] };
-      samples.current!.add(Date.now(), rows);
-      setAsked(({ version }) => ({ status: "ready", rows, version: version + 1, error: null }));
-    }, (thrown: unknown) => {
-      if (signal.aborted) return;
-      current.rest = TICKS_AFTER_FAILURE;
-      const error = thrown instanceof CallFailure ? thrown : null;
-      const status = error?.code === "function_not_found" ? "absent" : "failed";
-      setAsked((before) => ({ ...before, status, error }));
-    }).finally(() => current.busy = false);
-  };
-  useEffect(() => {
-    if (turn.current.rest > 0) turn.current.rest--;
-    else ask();
-  }, [now]);
-  useEffect(() => () => turn.current.abort.abort(), []);
-  return { ...asked, samples: samples.current, refresh: ask };
+  const { answer, ...asked } = useSampled<{ readonly queues: readonly QueueRow[] }>(
+    "engine::queue::list",
+    ({ queues }, at_ms) => samples.current!.add(at_ms, queues),
+  );
+  return { ...asked, rows: answer?.queues ?? NO_ROWS, samples: samples.current };
 }
+
+const NO_ROWS: readonly QueueRow[] = [];

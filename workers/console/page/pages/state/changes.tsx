@@ -7,7 +7,7 @@ import type { VNode } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import { Badge, Button, Empty, Icon, Time, type Tone } from "../../kit/mod.ts";
-import type { SeenChange, StateChange } from "./entries.ts";
+import type { Seen, SeenChange, StateChange } from "./entries.ts";
 import { type DiffLine, diffValues, foldDiff } from "./value_diff.ts";
 
 /** Unchanged lines shown beside a change. */
@@ -23,16 +23,34 @@ const KINDS: Readonly<Record<StateChange["event_type"], readonly [word: string, 
 export function StateChanges(
   { changes, onKey }: { changes: readonly SeenChange[]; onKey?: (key: string) => void },
 ): VNode {
-  const [held, hold] = useState<readonly SeenChange[] | null>(null);
-  if (changes.length === 0) {
-    return (
-      <Empty icon="state" title="No changes since this page was opened">
-        They show up here as they happen, each with what is different.
-      </Empty>
-    );
-  }
-  const shown = held ?? changes;
-  const fresh = held ? changes.findIndex(({ number }) => number === held[0]?.number) : 0;
+  return (
+    <HeldList
+      seen={changes}
+      label="Changes, the newest first"
+      empty={
+        <Empty icon="state" title="No changes since this page was opened">
+          They show up here as they happen, each with what is different.
+        </Empty>
+      }
+      row={(seen, onOpen) => <Change seen={seen} onOpen={onOpen} {...onKey && { onKey }} />}
+    />
+  );
+}
+
+/** What happened, the newest first; the list can be paused. */
+export function HeldList<Happening>(
+  { seen, label, empty, row }: {
+    seen: readonly Seen<Happening>[];
+    label: string;
+    empty: VNode;
+    /** `onOpen` pauses the list, so that what is open keeps its position. */
+    row: (seen: Seen<Happening>, onOpen: () => void) => VNode;
+  },
+): VNode {
+  const [held, hold] = useState<readonly Seen<Happening>[] | null>(null);
+  if (seen.length === 0) return empty;
+  const shown = held ?? seen;
+  const fresh = held ? seen.findIndex(({ number }) => number === held[0]?.number) : 0;
   return (
     <>
       <div class="changes-head">
@@ -40,31 +58,23 @@ export function StateChanges(
           small
           icon={held ? "play" : "pause"}
           pressed={held !== null}
-          onPress={() => hold(held ? null : changes)}
+          onPress={() => hold(held ? null : seen)}
         >
           {held ? "Go on" : "Hold"}
         </Button>
         {held && (
           <span class="said num">
-            {fresh < 0 ? `${changes.length} or more` : fresh} since then
+            {fresh < 0 ? `${seen.length} or more` : fresh} since then
           </span>
         )}
       </div>
-      <ol class="changes" aria-label="Changes, the newest first">
-        {shown.map((seen) => (
-          <Change
-            key={seen.number}
-            seen={seen}
-            onOpen={() => held ?? hold(changes)}
-            {...onKey && { onKey }}
-          />
-        ))}
+      <ol class="changes" aria-label={label}>
+        {shown.map((each) => <li key={each.number}>{row(each, () => held ?? hold(seen))}</li>)}
       </ol>
     </>
   );
 }
 
-/** `onOpen` pauses the list, so that an open change keeps its position. */
 function Change(
   { seen, onKey, onOpen }: {
     seen: SeenChange;
@@ -77,7 +87,7 @@ function Change(
   const [before, after] = sides(change);
   const [word, tone] = KINDS[change.event_type] ?? [change.event_type, "neutral"];
   return (
-    <li>
+    <>
       <div class="change-line">
         <button type="button" aria-expanded={open} onClick={() => (setOpen(!open), onOpen())}>
           <Icon name={open ? "down" : "right"} size={12} />
@@ -95,7 +105,7 @@ function Change(
         )}
       </div>
       {open && <DiffView before={before} after={after} label={`Difference in ${change.key}`} />}
-    </li>
+    </>
   );
 }
 

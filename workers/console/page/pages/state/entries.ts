@@ -1,5 +1,5 @@
 /**
- * The entries of one scope: fetched page by page, and kept up to date by changes.
+ * Entries by key, such as those of one scope: fetched page by page, and kept up to date by changes.
  *
  * Pages come in the order of keys. A change beyond the last fetched page is left to its page; one
  * before it is applied at once. Lists are immutable: each step makes another one.
@@ -7,17 +7,20 @@
  * @module
  */
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
+import type { Json, JsonObject } from "../../../../../sdk/typescript/wire/protocol.ts";
+import type { WatchedTrigger } from "../../../wire.ts";
 import { CallFailure, useLive, useTrigger } from "../../kit/mod.ts";
 
 /** Entries fetched at once. */
 const PAGE_ENTRIES = 500;
-/** Entries of a scope that the page holds, also for a search in all of them. */
+/** Entries that the page holds, also for a search in all of them. */
 const ENTRIES_MAX = 20_000;
 /** Changes that the page remembers. */
 const CHANGES_MAX = 200;
 /** Changes within this time are shown together. */
 const CHANGES_BATCH_MS = 100;
+/** With more of them waiting, as in a page that is in the background, everything is read anew. */
+const WAITING_MAX = 10_000;
 
 /** An entry of the list. */
 export interface ShownEntry {
@@ -29,7 +32,7 @@ export interface ShownEntry {
   readonly changed_ms: number | null;
 }
 
-/** What is known of a scope. */
+/** What is known of the entries. */
 export interface EntryList {
   /** Sorted by key, as the engine sorts. */
   readonly entries: readonly ShownEntry[];
@@ -47,14 +50,36 @@ export interface StateChange {
   readonly new_value: Json;
 }
 
-/** The result of `state::list_entries`. */
-interface EntriesPage {
+/** A page of entries. */
+export interface EntriesPage {
   readonly entries: readonly {
     readonly key: string;
     readonly value: Json;
-    readonly version: number;
+    readonly version: number | null;
   }[];
   readonly cursor?: string | null;
+}
+
+/** Where entries are from, and how their changes arrive. Equal sources are the same. */
+export interface EntrySource<Happening> {
+  /** Returns pages of entries, given `limit` and `cursor`. */
+  readonly function_id: string;
+  readonly payload: JsonObject;
+  readonly trigger: WatchedTrigger;
+  readPage(answer: Json): EntriesPage;
+  /** `undefined`: nothing happened to an entry. */
+  changeIn(happening: Happening): EntryChange | undefined;
+}
+
+/** The entries of a scope of the state. */
+export function stateSource(scope: string): EntrySource<StateChange> {
+  return {
+    function_id: "state::list_entries",
+    payload: { scope },
+    trigger: { type: "state", config: { scope } },
+    readPage: (answer) => answer as unknown as EntriesPage,
+    changeIn: (change) => change,
+  };
 }
 
 /** The list before the first page. */
@@ -71,8 +96,11 @@ export function withPage(list: EntryList, page: EntriesPage): EntryList {
   return { entries: [...list.entries, ...fresh], cursor, isComplete: cursor === null };
 }
 
+/** What a change does to an entry. */
+export type EntryChange = Pick<StateChange, "event_type" | "key" | "new_value">;
+
 /** The list after a change; the same list if the change is beyond the fetched pages. */
-export function withChange(list: EntryList, change: StateChange, now: number): EntryList {
+export function withChange(list: EntryList, change: EntryChange, now: number): EntryList {
   const { entries } = list;
   const at = placeOf(entries, change.key);
   const known = entries[at]?.key === change.key;
@@ -122,21 +150,24 @@ function placeOf(entries: readonly ShownEntry[], key: string): number {
   return low;
 }
 
-/** A change and when the page received it. */
-export interface SeenChange {
-  readonly change: StateChange;
+/** Something that happened, and when the page heard of it. */
+export interface Seen<Happening> {
+  readonly change: Happening;
   readonly at_ms: number;
   /** Identifies it in lists. */
   readonly number: number;
 }
 
-/** What is known of a scope. */
-export interface EntriesState {
+/** A change of the state and when the page received it. */
+export type SeenChange = Seen<StateChange>;
+
+/** What is known of a source. */
+export interface EntriesState<Happening = StateChange> {
   readonly list: EntryList;
   readonly status: "loading" | "ready" | "failed";
   readonly error: CallFailure | null;
   /** Since the page was opened, the newest first. */
-  readonly changes: readonly SeenChange[];
+  readonly changes: readonly Seen<Happening>[];
   /** Whether there are more entries than the page holds. */
   readonly isCut: boolean;
   /** Fetches the next page, if there is one. */
@@ -144,16 +175,22 @@ export interface EntriesState {
   readonly retry: () => void;
 }
 
-/** The entries of a scope. `all`: fetches all pages, such as for a search. */
-export function useEntries(scope: string, all: boolean): EntriesState {
+/**
+ * The entries of a source; `null` has none. `all`: fetches all pages, such as for a search.
+ */
+export function useEntries<Happening extends object>(
+  source: EntrySource<Happening> | null,
+  all: boolean,
+): EntriesState<Happening> {
   const live = useLive();
   const [list, setList] = useState(NO_ENTRIES);
   const [attempt, setAttempt] = useState(0);
   const [error, setError] = useState<CallFailure | null>(null);
   const [isLoading, setLoading] = useState(false);
-  const { changes, clear } = useChanges(scope, setList, () => restart());
+  const { changes, clear } = useChanges(source, setList, () => restart());
   const round = useRef(0);
   const connected = live.status.value.engine;
+  const content = JSON.stringify(source && [source.function_id, source.payload]);
   const restart = () => {
     round.current++;
     setList(NO_ENTRIES);
@@ -162,12 +199,13 @@ export function useEntries(scope: string, all: boolean): EntriesState {
     setAttempt((attempt) => attempt + 1);
   };
   const fetch = (cursor: string | null) => {
+    if (source === null) return;
     const mine = round.current;
     setLoading(true);
-    const payload = { scope, limit: PAGE_ENTRIES, ...cursor !== null && { cursor } };
-    live.call("state::list_entries", payload).then((page) => {
+    const payload = { ...source.payload, limit: PAGE_ENTRIES, ...cursor !== null && { cursor } };
+    live.call(source.function_id, payload).then((page) => {
       if (mine !== round.current) return;
-      setList((list) => withPage(list, page as unknown as EntriesPage));
+      setList((list) => withPage(list, source.readPage(page)));
       setLoading(false);
     }, (thrown: unknown) => {
       if (mine !== round.current || !(thrown instanceof CallFailure)) return;
@@ -178,21 +216,19 @@ export function useEntries(scope: string, all: boolean): EntriesState {
   useEffect(() => {
     clear();
     restart();
-  }, [scope]);
+  }, [content]);
   useEffect(() => {
     // After a reconnect, changes may have been missed.
     if (connected) restart();
   }, [connected]);
   useEffect(() => {
-    if (attempt > 0 && scope !== "") fetch(null);
+    if (attempt > 0) fetch(null);
     return () => void round.current++;
   }, [attempt]);
   const isCut = list.entries.length >= ENTRIES_MAX && !list.isComplete;
   const canMore = list.cursor !== null && !isLoading && !isCut && error === null;
   const more = () => canMore && fetch(list.cursor);
-  useEffect(() => {
-    if (all && canMore) fetch(list.cursor);
-  }, [all, canMore, list.cursor]);
+  useEffect(() => void (all && more()), [all, canMore, list.cursor]);
   const isFirst = list.entries.length === 0 && !list.isComplete;
   return {
     list,
@@ -206,13 +242,13 @@ export function useEntries(scope: string, all: boolean): EntriesState {
 }
 
 /** Applies changes to the list, in batches. */
-function useChanges(
-  scope: string,
+function useChanges<Happening extends object>(
+  source: EntrySource<Happening> | null,
   setList: (change: (list: EntryList) => EntryList) => void,
   missed: () => void,
-): { changes: readonly SeenChange[]; clear: () => void } {
-  const [changes, setChanges] = useState<readonly SeenChange[]>([]);
-  const waiting = useRef<SeenChange[]>([]);
+): { changes: readonly Seen<Happening>[]; clear: () => void } {
+  const [changes, setChanges] = useState<readonly Seen<Happening>[]>([]);
+  const waiting = useRef<Seen<Happening>[]>([]);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const count = useRef(0);
   const flush = () => {
@@ -220,14 +256,22 @@ function useChanges(
     const fresh = waiting.current;
     waiting.current = [];
     setList((list) =>
-      fresh.reduce((list, { change, at_ms }) => withChange(list, change, at_ms), list)
+      fresh.reduce((list, { change, at_ms }) => {
+        const entry = source?.changeIn(change);
+        return entry === undefined ? list : withChange(list, entry, at_ms);
+      }, list)
     );
     setChanges((changes) => [...fresh.toReversed(), ...changes].slice(0, CHANGES_MAX));
   };
-  useTrigger<StateChange & Json>(
-    scope === "" ? null : { type: "state", config: { scope } },
+  useTrigger<Happening>(
+    source?.trigger ?? null,
     (change) => {
       waiting.current.push({ change, at_ms: Date.now(), number: count.current++ });
+      // Without an end, a busy group would fill the memory of a page in the background.
+      if (waiting.current.length > WAITING_MAX) {
+        waiting.current = [];
+        missed();
+      }
       timer.current ??= globalThis.setTimeout(flush, CHANGES_BATCH_MS);
     },
     missed,

@@ -10,6 +10,7 @@ import {
   Ago,
   Button,
   CopyButton,
+  DeleteButton,
   Detail,
   Empty,
   Failed,
@@ -137,27 +138,12 @@ function MissingEntry(
 function Remove({ place }: { place: { scope: string; key: string } }): VNode {
   const live = useLive();
   const { toasts } = useShell();
-  const [asked, setAsked] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const remove = () => {
-    setBusy(true);
+  const remove = () =>
     live.call("state::delete", place).then(
       () => toasts.show("ok", `${place.key} is deleted`),
       (thrown: unknown) => toasts.fail(`${place.key} cannot be deleted`, thrown),
-    ).finally(() => {
-      setBusy(false);
-      setAsked(false);
-    });
-  };
-  if (!asked) {
-    return <Button small kind="bare" icon="trash" label="Delete" onPress={() => setAsked(true)} />;
-  }
-  return (
-    <>
-      <Button small kind="bad" icon="trash" busy={busy} onPress={remove}>Delete it</Button>
-      <Button small kind="bare" onPress={() => setAsked(false)}>Keep</Button>
-    </>
-  );
+    );
+  return <DeleteButton remove={remove} />;
 }
 
 function changesOf(changes: readonly SeenChange[], key: string): readonly SeenChange[] {

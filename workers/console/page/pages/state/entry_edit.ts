@@ -63,16 +63,20 @@ export function writePayload(
     return { ok: false, field: "value", message: (thrown as Error).message };
   }
   const ttl_ms = ttlOf(edit, now);
-  if (
-    ttl_ms !== undefined && !(Number.isInteger(ttl_ms) && ttl_ms > 0 && ttl_ms <= TTL_MS_MAX)
-  ) {
-    const message = edit.ttl === "" ? "has passed; say how long from now" : "must be a whole " +
-      "number of milliseconds, 1 or more";
+  const wrong = ttl_ms === undefined ? null : ttlProblem(ttl_ms);
+  if (wrong !== null) {
+    const message = edit.ttl === "" ? "has passed; say how long from now" : wrong;
     return { ok: false, field: "ttl", message };
   }
   const expected_version = edit.base?.version ?? 0;
   const payload = { ...place, value, expected_version, ...ttl_ms !== undefined && { ttl_ms } };
   return { ok: true, payload, value };
+}
+
+/** What is wrong with a time to live; `null`: nothing. */
+export function ttlProblem(ttl_ms: number): string | null {
+  const fits = Number.isInteger(ttl_ms) && ttl_ms > 0 && ttl_ms <= TTL_MS_MAX;
+  return fits ? null : "must be a whole number of milliseconds, 1 or more";
 }
 
 /** Whether the entry has another version than the edit is based on. */

@@ -8,9 +8,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../../wire.ts";
 import {
-  briefJson,
   Button,
-  type Column,
   type ConsolePage,
   Empty,
   Failed,
@@ -24,19 +22,23 @@ import {
   Select,
   Skeleton,
   Split,
-  Table,
   useQuery,
   useQueryMember,
   useShell,
   useTypedMember,
-  VirtualList,
 } from "../../kit/mod.ts";
+import { NameList } from "../references.tsx";
 import { StateChanges } from "./changes.tsx";
 import { EntryEditor } from "./editor.tsx";
-import { type EntriesState, searchEntries, type ShownEntry, useEntries } from "./entries.ts";
+import {
+  type EntriesState,
+  searchEntries,
+  type ShownEntry,
+  stateSource,
+  useEntries,
+} from "./entries.ts";
+import { EntriesTable, entryColumns } from "./entries_table.tsx";
 import { StateEntry } from "./entry.tsx";
-
-const ROW_HEIGHT = 32;
 
 const SCOPES: WatchedQuery = { function_id: "state::list_groups", items: "groups" };
 const ON: readonly WatchedTrigger[] = [{ type: "state" }];
@@ -64,7 +66,7 @@ function State({ rest: [named, key] }: PageProps): VNode {
   const [make, setMake] = useQueryMember("new");
   const [typed, type, search] = useTypedMember("text");
   const scope = named ?? scopes.items[0] ?? "";
-  const entries = useEntries(scope, search !== "");
+  const entries = useEntries(scope === "" ? null : stateSource(scope), search !== "");
   const shown = useMemo(
     () => searchEntries(entries.list.entries, search),
     [entries.list.entries, search],
@@ -191,30 +193,6 @@ function Scope(
   );
 }
 
-const COLUMNS: readonly Column<ShownEntry>[] = [
-  {
-    id: "key",
-    title: "Key",
-    width: "minmax(120px, 1fr)",
-    cell: ({ key }) => <code class="cut" title={key}>{key}</code>,
-  },
-  {
-    id: "value",
-    title: "Value",
-    width: "minmax(140px, 3fr)",
-    cell: (entry) => <Brief entry={entry} />,
-  },
-];
-
-/** A value that flashes when it changes. */
-function Brief({ entry: { value, changed_ms } }: { entry: ShownEntry }): VNode {
-  return (
-    <code key={changed_ms} class={changed_ms === null ? "cut" : "cut changed"}>
-      {briefJson(value)}
-    </code>
-  );
-}
-
 function Entries(
   { state, shown, searched, open, onOpen }: {
     state: EntriesState;
@@ -224,25 +202,22 @@ function Entries(
     onOpen: (key: string) => void;
   },
 ): VNode {
-  if (state.status === "failed") {
-    return <Failed what="The entries cannot be read" error={state.error} retry={state.retry} />;
-  }
-  if (state.status === "loading") return <Skeleton rows={8} />;
   return (
-    <Table<ShownEntry>
+    <EntriesTable
       label="Entries"
       columns={COLUMNS}
-      items={shown}
-      keyOf={({ key }) => key}
+      state={state}
+      shown={shown}
       open={open}
-      onOpen={({ key }) => onOpen(key)}
-      onNearEnd={state.more}
+      onOpen={onOpen}
       empty={searched
         ? <Empty icon="search" title="No entry fits">Keys and values were searched.</Empty>
         : <Empty icon="state" title="This scope is empty">Its entries show up as they come.</Empty>}
     />
   );
 }
+
+const COLUMNS = entryColumns("Key", "Value");
 
 function NewEntry(
   { scope, onDone, onClose }: {
@@ -294,29 +269,11 @@ function StateScopes(
   const { router } = useShell();
   const { view } = Object.fromEntries(router.route.value.query);
   return (
-    <nav class="state-scopes" aria-label="Scopes">
-      <h2>
-        Scopes <span class="count">{scopes.length}</span>
-      </h2>
-      <VirtualList
-        items={scopes}
-        rowHeight={ROW_HEIGHT}
-        keyOf={(scope) => scope}
-        label="Scopes"
-        reach={scopes.indexOf(open)}
-        row={(scope) => (
-          <div role="listitem" style={{ height: `${ROW_HEIGHT}px` }}>
-            <Link
-              to={link("/state", scope, { view })}
-              class="state-scope"
-              title={scope}
-              current={scope === open}
-            >
-              {scope}
-            </Link>
-          </div>
-        )}
-      />
-    </nav>
+    <NameList
+      label="Scopes"
+      names={scopes}
+      open={open}
+      to={(scope) => link("/state", scope, { view })}
+    />
   );
 }

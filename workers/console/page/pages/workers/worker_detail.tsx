@@ -35,6 +35,7 @@ import {
   useShell,
 } from "../../kit/mod.ts";
 import { plainText } from "../logs/log_lines.ts";
+import { ReadOnlyNotice } from "../references.tsx";
 import { type Gauge, GAUGE_SAMPLES_MAX, type GaugesState } from "./worker_gauges.ts";
 import { WorkerLogs } from "./worker_logs.tsx";
 import { gaugeIds, isolationText, stateTone, type WorkerRow } from "./worker_rows.ts";
@@ -144,24 +145,11 @@ function Overview({ row, gauges }: { row: WorkerRow; gauges: GaugesState }): VNo
   return (
     <>
       <Failure row={row} />
-      {row.status?.path && <ReadOnlyNotice />}
+      {row.status?.path && <ReadOnlyNotice wanted="restart and stop workers" />}
       <Usage row={row} gauges={gauges} />
       <Properties row={row} />
       {row.replicas > 1 && <WorkerReplicas row={row} />}
     </>
-  );
-}
-
-/** Why the buttons are disabled. */
-function ReadOnlyNotice(): VNode | null {
-  const { live } = useShell();
-  const { operator, connection } = live.status.value;
-  if (operator || connection !== "open") return null;
-  return (
-    <p class="quiet">
-      This page may only look. To restart and stop workers, open it with{" "}
-      <Code>engine console --open</Code>
-    </p>
   );
 }
 
