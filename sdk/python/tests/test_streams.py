@@ -85,6 +85,27 @@ def test_coroutines_do_the_same(worker: Worker, asked: list[tuple[str, Any]]) ->
     assert asked == EXPECTED
 
 
+def test_entries_reads_all_items_with_their_ids_page_by_page(worker: Worker) -> None:
+    asked: list[Any] = []
+
+    def list_items(payload: Any) -> Any:
+        asked.append(payload)
+        if "cursor" in payload:
+            return {"items": [{"id": "b", "data": 2}]}
+        return {"items": [{"id": "a", "data": 1}], "cursor": "a"}
+
+    worker.register_function("stream::list_items", list_items)
+    room = worker.stream("chat").group("room-1")
+
+    async def run() -> list[Any]:
+        return [entry async for entry in room.entries_async("p")]
+
+    assert list(room.entries("p")) == [("a", 1), ("b", 2)]
+    assert asyncio.run(run()) == [("a", 1), ("b", 2)]
+    first = {**PLACE, "prefix": "p", "limit": 500}
+    assert asked == [first, {**first, "cursor": "a"}] * 2
+
+
 def test_a_handler_of_events_has_a_function_and_a_trigger_of_its_own(
     worker: Worker, engine: FakeEngine
 ) -> None:

@@ -182,6 +182,13 @@ export interface StreamGroup<Item = Json> {
   /** The items, the oldest first. */
   list(): Promise<Item[]>;
   /**
+   * The items with their ids, sorted by id, read page by page; changes meanwhile may be missing.
+   * Not where a worker keeps the stream.
+   *
+   * @param prefix Only ids that begin with it. Default: all.
+   */
+  entries(prefix?: string): AsyncIterableIterator<[id: string, item: Item]>;
+  /**
    * Sends an event to all that follow the group; nothing is stored.
    *
    * @param type Its name, such as `typing`.
@@ -383,6 +390,15 @@ class WorkerStream<Item> implements Stream<Item> {
   }
 }
 
+/** Items that are read at once. */
+const PAGE_ITEMS = 500;
+
+/** The answer of `stream::list_items`. */
+interface ItemsPage<Item> {
+  readonly items: readonly { readonly id: string; readonly data: Item }[];
+  readonly cursor?: string;
+}
+
 /** See {@linkcode StreamGroup}. */
 class WorkerStreamGroup<Item> implements StreamGroup<Item> {
   readonly stream: string;
@@ -418,6 +434,16 @@ class WorkerStreamGroup<Item> implements StreamGroup<Item> {
 
   async list(): Promise<Item[]> {
     return await this.#call("list", {});
+  }
+
+  async *entries(prefix = ""): AsyncIterableIterator<[id: string, item: Item]> {
+    let cursor: string | undefined;
+    do {
+      const query = { prefix, limit: PAGE_ITEMS, ...cursor !== undefined && { cursor } };
+      const page = await this.#call<ItemsPage<Item>>("list_items", query);
+      for (const { id, data } of page.items) yield [id, data];
+      cursor = page.cursor;
+    } while (cursor !== undefined);
   }
 
   async send(type: string, data?: Json, item_id?: string): Promise<void> {

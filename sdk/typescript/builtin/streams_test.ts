@@ -91,6 +91,24 @@ Deno.test("a group stores, reads, changes, lists and removes items", async () =>
   assert.deepEqual(await done(at, chat.groups()), []);
 });
 
+Deno.test("entries() reads all items with their ids, page by page", async () => {
+  await using at = await fakeStreams();
+  const room = at.worker.stream<Message>("chat").group("room-1");
+  const ids = Array.from({ length: 1_100 }, (_, i) => `m${String(i).padStart(4, "0")}`);
+  await done(at, Promise.all(ids.toReversed().map((id) => room.set(id, { text: id }))));
+
+  const read = async (prefix?: string): Promise<string[]> => {
+    const found: string[] = [];
+    for await (const [id, { text }] of room.entries(prefix)) found.push(id === text ? id : "?");
+    return found;
+  };
+  const reading = read();
+  for (let page = 0; page < 3; page++) await at.engine.settle();
+
+  assert.deepEqual(await reading, ids);
+  assert.deepEqual(await done(at, read("m109")), ids.slice(1_090, 1_100));
+});
+
 Deno.test("onEvent() hears changes and sent events of what it follows, until it is unregistered", async () => {
   await using at = await fakeStreams();
   const chat = at.worker.stream<Message>("chat");

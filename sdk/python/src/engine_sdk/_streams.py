@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from ._errors import invalid
@@ -19,6 +19,10 @@ from ._requests import TriggerInput, TriggerRequest, check_id
 
 if TYPE_CHECKING:
     from ._worker import Worker
+
+
+PAGE_ITEMS: Final = 500
+"""Items that are read at once."""
 
 
 class StreamSource(Protocol):
@@ -284,6 +288,34 @@ class StreamGroup:
         """Return the items; as `list`."""
         return await self._call_async("list")
 
+    def entries(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        """
+        Iterate over the items with their ids, sorted by id, read page by page.
+
+        Changes meanwhile may be missing. Not where a worker keeps the stream.
+
+        Args:
+            prefix: Only ids that begin with it.
+
+        Returns:
+            Pairs of id and item.
+
+        """
+        query: dict[str, Any] | None = {"prefix": prefix, "limit": PAGE_ITEMS}
+        while query is not None:
+            page = self._call("list_items", **query)
+            yield from ((item["id"], item["data"]) for item in page["items"])
+            query = _next_page(query, page)
+
+    async def entries_async(self, prefix: str = "") -> AsyncIterator[tuple[str, Any]]:
+        """Iterate over the items with their ids; as `entries`."""
+        query: dict[str, Any] | None = {"prefix": prefix, "limit": PAGE_ITEMS}
+        while query is not None:
+            page = await self._call_async("list_items", **query)
+            for item in page["items"]:
+                yield item["id"], item["data"]
+            query = _next_page(query, page)
+
     def send(self, type: str, data: Any = None, item_id: str | None = None) -> None:  # noqa: A002
         """
         Send an event to all that follow the group; nothing is stored.
@@ -334,6 +366,10 @@ def create_stream(worker: Worker, name: str, source: StreamSource) -> Registrati
         if handler is not None
     ]
     return together(name, *registered)
+
+
+def _next_page(query: dict[str, Any], page: dict[str, Any]) -> dict[str, Any] | None:
+    return {**query, "cursor": page["cursor"]} if "cursor" in page else None
 
 
 def _set(item: Any, ttl_ms: int | None) -> dict[str, Any]:
