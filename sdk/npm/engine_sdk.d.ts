@@ -607,6 +607,13 @@ interface StreamGroup<Item = Json> {
     /** The items, the oldest first. */
     list(): Promise<Item[]>;
     /**
+     * The items with their ids, sorted by id, read page by page; changes meanwhile may be missing.
+     * Not where a worker keeps the stream.
+     *
+     * @param prefix Only ids that begin with it. Default: all.
+     */
+    entries(prefix?: string): AsyncIterableIterator<[id: string, item: Item]>;
+    /**
      * Sends an event to all that follow the group; nothing is stored.
      *
      * @param type Its name, such as `typing`.

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:d81dd4410a9ff2fb1eb5ade4e961a8b69dd3bca8be1016b40b4e4f19b0aa9e34
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:09abf5de3f9a9854bce48c50bad6f933e64d48d8936b9484a4e69e8857c3ddcb
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -9087,6 +9087,7 @@ var WorkerStream = class {
     ]);
   }
 };
+var PAGE_ITEMS = 500;
 var WorkerStreamGroup = class {
   stream;
   id;
@@ -9124,6 +9125,24 @@ var WorkerStreamGroup = class {
   }
   async list() {
     return await this.#call("list", {});
+  }
+  async *entries(prefix = "") {
+    let cursor;
+    do {
+      const query = {
+        prefix,
+        limit: PAGE_ITEMS,
+        ...cursor !== void 0 && {
+          cursor
+        }
+      };
+      const page = await this.#call("list_items", query);
+      for (const { id, data } of page.items) yield [
+        id,
+        data
+      ];
+      cursor = page.cursor;
+    } while (cursor !== void 0);
   }
   async send(type, data, item_id) {
     await this.#call("send", {

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_browser.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:d81dd4410a9ff2fb1eb5ade4e961a8b69dd3bca8be1016b40b4e4f19b0aa9e34
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:09abf5de3f9a9854bce48c50bad6f933e64d48d8936b9484a4e69e8857c3ddcb
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

@@ -272,5 +272,3 @@ def test_a_watch_in_the_thread_of_the_worker_says_what_to_write(
 def test_a_scope_or_key_that_is_none_is_refused(worker: Worker, place: tuple[str, ...]) -> None:
     with pytest.raises(EngineError, match="INVALID_ARGUMENTS"):
         worker.watch_state(*place)
-
-

@@ -19,7 +19,7 @@ from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ._errors import EngineError
 from ._reconnect import ConnectionState
@@ -68,7 +68,7 @@ class _Wait:
     delay_s: float | None
 
 
-_Step = Union[_Calls, _Wait, StateChange]
+_Step = _Calls | _Wait | StateChange
 _Steps = Generator[_Step, Any, None]
 
 
@@ -94,6 +94,8 @@ class StateWatch:
         self._scope = check_id(scope, "scope")
         self._key = None if key is None else check_id(key, "key")
         self._steps: _Steps = self._run()
+        self._stepping = threading.RLock()
+        """Held while a step runs, which is short: `close` comes from other threads."""
         self._reply: Any = None
         """What the next step gets."""
         self._seen: dict[str, int] = {}
@@ -112,7 +114,7 @@ class StateWatch:
     def close(self) -> None:
         """End it: the iteration stops. Nothing the second time."""
         self._end()
-        with suppress(ValueError):  # It runs in another thread, and finds out there.
+        with self._stepping, suppress(ValueError):  # It runs in this thread, and finds out there.
             self._steps.close()
 
     def __enter__(self) -> StateWatch:
@@ -161,7 +163,8 @@ class StateWatch:
     def _next_step(self) -> _Step | None:
         reply, self._reply = self._reply, None
         try:
-            return self._steps.send(reply)
+            with self._stepping:
+                return self._steps.send(reply)
         except StopIteration:
             return None
 
@@ -307,11 +310,13 @@ class StateWatch:
         requests = [_request("state::entry", {"scope": self._scope, "key": key}) for key in keys]
         outcomes = yield _Calls(requests)
         failed = {
-            key: each for key, each in zip(keys, outcomes) if isinstance(each, EngineError)
+            key: each
+            for key, each in zip(keys, outcomes, strict=True)
+            if isinstance(each, EngineError)
         }
         with self._state:
             self._changed.update(dict.fromkeys(failed))
-        for key, entry in zip(keys, outcomes):
+        for key, entry in zip(keys, outcomes, strict=True):
             if key in failed:
                 continue
             value, version = (None, 0) if entry is None else (entry["value"], entry["version"])
