@@ -19,6 +19,7 @@ import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { type AllowedHosts, nameOf } from "../kit/allowed_hosts.ts";
+import type { WatchedTrigger } from "./wire.ts";
 
 /** `operator`: everything. `guest`: what any worker may. */
 export type Rights = "operator" | "guest";
@@ -35,6 +36,8 @@ const GUEST_SUPERVISION = /^engine::supervisor::(list|status|logs|info)$/;
 const CONNECTION_FUNCTIONS = /^engine::(workers::register|register_trigger|unregister_trigger)$/;
 /** Functions that remove what others recorded. */
 const REMOVAL = /^engine::(traces|logs)::clear$/;
+/** Makes the call that its payload names. */
+const ENQUEUE = "engine::queue::enqueue";
 /** Functions that decide about the jobs of others. */
 const QUEUE_ACTIONS = /^engine::queue::(pause|resume|purge|(redrive|discard)(_message)?)$/;
 /** Functions of configurations that change one, or return its secrets. */
@@ -95,15 +98,37 @@ export function isSameText(offered: string, expected: string): boolean {
   return difference === 0;
 }
 
-/** @throws {EngineError} `FORBIDDEN` when a page with these rights may not call the function. */
-export function checkCall(rights: Rights, functionId: string): void {
+/**
+ * Checks a call of a page, and the call that a queue would make for it.
+ *
+ * @throws {EngineError} `FORBIDDEN` when a page with these rights may not make it.
+ */
+export function checkCall(rights: Rights, functionId: string, payload?: unknown): void {
   if (rights === "operator" || GUEST_SUPERVISION.test(functionId)) return;
+  if (functionId === ENQUEUE) return checkFunctions(payload);
   const isRestricted = functionId.startsWith("engine::supervisor::") ||
     CONNECTION_FUNCTIONS.test(functionId) || REMOVAL.test(functionId) ||
     QUEUE_ACTIONS.test(functionId) || CONFIGURATION_ACTIONS.test(functionId) ||
     STREAM_ACTIONS.test(functionId);
-  if (!isRestricted) return;
-  throw new EngineError(
+  if (isRestricted) throw forbidden(functionId);
+}
+
+/** @throws {EngineError} `FORBIDDEN` when its functions are not for a page with these rights. */
+export function checkTrigger(rights: Rights, { config }: WatchedTrigger): void {
+  if (rights === "guest") checkFunctions(config);
+}
+
+/** Checks the functions that an engine would call for a guest, such as conditions of triggers. */
+function checkFunctions(members: unknown): void {
+  for (const [name, id] of Object.entries(members ?? {})) {
+    if (!name.endsWith("function_id") || typeof id !== "string") continue;
+    if (id === ENQUEUE) throw forbidden(id); // Of what, nothing here would see.
+    checkCall("guest", id);
+  }
+}
+
+function forbidden(functionId: string): EngineError {
+  return new EngineError(
     "FORBIDDEN",
     "This page was opened without the key of the engine's own user, and may not call " +
       `${functionId}; open it with: engine console --open`,

@@ -8,6 +8,7 @@ import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import {
   addressKey,
   checkCall,
+  checkTrigger,
   derive,
   guestView,
   isSameText,
@@ -164,6 +165,28 @@ Deno.test("checkCall() refuses a guest that decides about the jobs of a queue", 
   for (const name of ["list", "stats", "peek", "dlq_messages", "enqueue"]) {
     checkCall("guest", `engine::queue::${name}`);
   }
+});
+
+Deno.test("checkCall() refuses a guest that lets a queue make a call it may not make", () => {
+  const enqueue = (payload: unknown) => checkCall("guest", "engine::queue::enqueue", payload);
+
+  const ids = ["configuration::get", "engine::queue::purge", "engine::queue::enqueue"];
+  for (const function_id of ids) {
+    assert.throws(() => enqueue({ function_id }), { code: "FORBIDDEN" });
+    checkCall("operator", "engine::queue::enqueue", { function_id });
+  }
+  for (const payload of [{ function_id: "mail::send" }, { function_id: 7 }, undefined, null, 5]) {
+    enqueue(payload);
+  }
+});
+
+Deno.test("checkTrigger() refuses a guest that lets a trigger make a call it may not make", () => {
+  const config = { topic: "t", condition_function_id: "engine::queue::purge" };
+
+  assert.throws(() => checkTrigger("guest", { type: "subscribe", config }), { code: "FORBIDDEN" });
+  checkTrigger("operator", { type: "subscribe", config });
+  checkTrigger("guest", { type: "subscribe", config: { condition_function_id: "mail::is_open" } });
+  checkTrigger("guest", { type: "log" });
 });
 
 Deno.test("checkCall() lets a guest look, and call what any worker may call", () => {

@@ -13,7 +13,7 @@ import type { ErrorBody, Json } from "../../sdk/typescript/wire/protocol.ts";
 import * as v from "../kit/schema.ts";
 import { problemsOf } from "../kit/fit.ts";
 import { isTooDeep, JSON_DEPTH_MAX } from "../../sdk/typescript/wire/json_depth.ts";
-import { checkCall, guestView, type Rights } from "./access.ts";
+import { checkCall, checkTrigger, guestView, type Rights } from "./access.ts";
 import { beginTrace, type EngineClient, errorBodyOf } from "./engine_client.ts";
 import type { HttpProxy } from "./http_proxy.ts";
 import { type BrowserSocket, Outbox } from "./outbox.ts";
@@ -183,12 +183,12 @@ export class BrowserConnection {
     }
     switch (message.type) {
       case "call":
-        checkCall(rights, message.function_id);
+        checkCall(rights, message.function_id, message.payload);
         return this.#call(message, rights);
       case "watch_trigger":
         return this.#watchTrigger(message, rights);
       case "watch_query":
-        checkCall(rights, message.query.function_id);
+        checkCall(rights, message.query.function_id, message.query.payload);
         return this.#watchQuery(message, rights);
       case "http":
         return this.#http(message);
@@ -262,6 +262,7 @@ export class BrowserConnection {
   }
 
   #watchTrigger({ id, trigger }: TriggerMessage, rights: Rights): void {
+    checkTrigger(rights, trigger);
     const stop = this.#services.triggers.watch(trigger, {
       fired: (payload: Json) => this.#outbox.push({ type: "fired", id, payload }),
       missed: (count) => this.#outbox.send({ type: "missed", id, count }),
@@ -271,6 +272,7 @@ export class BrowserConnection {
   }
 
   #watchQuery({ id, query, on }: QueryMessage, rights: Rights): void {
+    for (const trigger of on) checkTrigger(rights, trigger);
     const apply = rights === "guest" ? guestView(query.function_id) : undefined;
     const watch: QueryWatch = this.#services.queries.watch({
       query,

@@ -337,6 +337,22 @@ Deno.test("BrowserConnection lets a guest look and call, but not manage workers 
   assert.equal(worker.count("engine::supervisor::stop"), 0);
 });
 
+Deno.test("BrowserConnection refuses a guest that lets others make a call it may not make", async () => {
+  const { worker, socket, say } = setup("guest");
+  const trigger = { type: "state", config: { condition_function_id: "engine::queue::purge" } };
+  const list = { function_id: "engine::workers::list" };
+
+  await say(call(1, "engine::queue::enqueue", { function_id: "engine::queue::purge" }));
+  await say({ type: "watch_trigger", id: 2, trigger });
+  await say({ type: "watch_query", id: 3, query: list, on: [trigger] });
+
+  for (const id of [1, 2, 3]) {
+    const [refused] = socket.about(id);
+    assert.ok(refused?.type === "error" && refused.error.code === "FORBIDDEN", String(id));
+  }
+  assert.equal(worker.count("engine::queue::enqueue"), 0);
+});
+
 Deno.test("BrowserConnection shows payloads to an operator while a guest has the same watch", async () => {
   const { worker, socket, say, open } = setup("guest");
   worker.functions["engine::traces::list"] = () => ({ spans: [["engine.request", "{}"]] });

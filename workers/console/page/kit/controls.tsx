@@ -116,11 +116,13 @@ interface Choice {
 
 /** A drop-down list. */
 export function Select(
-  { label, value, choices, onChange, quiet, disabled }: {
+  { label, value, choices, onChange, quiet, disabled, required }: {
     label: string;
     value: string;
     choices: readonly Choice[];
     onChange: (value: string) => void;
+    /** Marks the label. */
+    required?: boolean | undefined;
     /** Shows the label to screen readers only. */
     quiet?: boolean | undefined;
     disabled?: boolean | undefined;
@@ -129,7 +131,10 @@ export function Select(
   const id = useId();
   return (
     <div class="field">
-      <label for={id} class={quiet ? "offscreen" : ""}>{label}</label>
+      <label for={id} class={quiet ? "offscreen" : ""}>
+        {label}
+        {required && <span class="required" aria-hidden="true">*</span>}
+      </label>
       <div class="select">
         <select
           id={id}

@@ -346,7 +346,8 @@ function Chosen(props: FieldProps & { options: readonly unknown[] }): VNode {
   return (
     <div>
       <Select
-        label={required ? `${name} *` : name}
+        label={name}
+        required={required}
         value={typeof draft === "string" ? draft : ""}
         choices={[{ value: "", label: required ? "Choose …" : `Left out${preset}` }, ...choices]}
         onChange={(value) => onChange(path, value === "" ? undefined : value)}
