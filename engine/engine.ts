@@ -31,6 +31,7 @@ import { LocalKeeping } from "./platform/keeping.ts";
 import { createMemoryBudget } from "./platform/memory_budget.ts";
 import { createSchemas } from "./platform/schema_check.ts";
 import { systemClock, tickClock } from "./platform/system_clock.ts";
+import type { Cluster } from "./cluster/mod.ts";
 import type { Config, ConfigValue } from "./ports/config.ts";
 import type { Listener } from "./ports/connection.ts";
 import type { EngineEvent } from "./ports/events.ts";
@@ -159,6 +160,8 @@ class AssembledEngine implements Engine {
   #key: ControlKey | undefined;
   #watch: ConfigWatch | undefined;
   #stopping: Promise<void> | undefined;
+  /** `undefined` in an engine that is alone. */
+  #cluster: Cluster | undefined;
 
   constructor(config: Config, options: StartOptions) {
     this.#config = config;
@@ -225,6 +228,7 @@ class AssembledEngine implements Engine {
   async start(): Promise<void> {
     try {
       makePrivate(this.#config.dataDirectory);
+      await this.#startCluster();
       const store = this.#stack.use(
         await openKvStore(`${this.#config.dataDirectory}/state.sqlite`, {
           acceptsEmptyState: this.#options.acceptsEmptyState ?? false,
@@ -250,11 +254,21 @@ class AssembledEngine implements Engine {
       this.#stack.defer(() => this.#project.close());
       await this.#project.apply(() => this.#config);
       this.#watch = this.#stack.use(this.#watchFile());
+      this.#cluster?.join();
     } catch (thrown) {
       await this.#stack.disposeAsync();
       await this.#endLog();
       throw thrown;
     }
+  }
+
+  /** Nothing of a cluster is loaded in an engine that is alone. */
+  async #startCluster(): Promise<void> {
+    const settings = this.#config.engine.cluster;
+    if (!settings) return;
+    const { startCluster } = await import("./cluster/mod.ts");
+    const setup = { settings, clock: systemClock, log: this.#log };
+    this.#cluster = this.#stack.use(startCluster(setup));
   }
 
   async #endLog(): Promise<void> {
@@ -299,6 +313,7 @@ class AssembledEngine implements Engine {
   async #stop(): Promise<void> {
     this.#draining.abort(); // First, so that new requests are refused as such.
     try {
+      this.#cluster?.drain();
       this.#router.drain();
       await this.#drained();
       this.#router.stopCalls();

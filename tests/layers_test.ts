@@ -17,7 +17,7 @@ interface Layer {
 
 /** Folders that touch the world behind an interface of `engine/ports`. */
 const ADAPTERS =
-  /^engine\/(channels|config|install|platform|process|served|store|supervisor|telemetry|transport|vm|watch)\//;
+  /^engine\/(channels|cluster|config|install|platform|process|served|store|supervisor|telemetry|transport|vm|watch)\//;
 
 /** The first that matches a path is its layer. */
 const LAYERS: readonly Layer[] = [
@@ -47,6 +47,7 @@ const LAYERS: readonly Layer[] = [
     files: ADAPTERS,
     layers: ["contract", "ports", "core", "adapters", "embedded"],
     packages: {
+      "@nats-io/transport-node": /engine\/cluster\/nats_bus\.ts$/,
       yaml: /engine\/config\/yaml\.ts$/,
       "ipaddr.js": /engine\/served\/addresses\.ts$/,
       ajv: /engine\/platform\/schema_check\.ts$/,

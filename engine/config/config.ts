@@ -26,6 +26,7 @@ import { defaultMemoryMb } from "../platform/memory_budget.ts";
 import { MESSAGE_BYTES_MAX } from "../ports/connection.ts";
 import { REPLICAS_MAX } from "../ports/supervision.ts";
 import { type CertificateFiles, readCertificate } from "../transport/certificate.ts";
+import { clusterOf } from "./cluster.ts";
 import { checkSize } from "./file.ts";
 import { httpFunctionsOf } from "./http_functions.ts";
 import { listenersOf } from "./listeners.ts";
@@ -66,6 +67,7 @@ const ENGINE_KEYS = [
   "silence_ms",
   "listeners",
   "http_functions",
+  "cluster",
 ] as const;
 const TLS_KEYS = ["cert", "key"] as const;
 /** Keys of workers that are directories, beside name and path. */
@@ -223,6 +225,7 @@ function engineOf(fields: Fields, directory: string): EngineSettings {
   }
   const token = fields.secret("auth_token");
   const tls = fields.has("tls") ? tlsOf(fields.fields("tls", TLS_KEYS), directory) : undefined;
+  const cluster = clusterOf(fields, (path) => absolutePath(path, directory));
   const settings: EngineSettings = {
     host: fields.text("host") ?? "127.0.0.1",
     port: fields.integer("port", 0, 65_535) ?? WORKER_PORT,
@@ -243,6 +246,7 @@ function engineOf(fields: Fields, directory: string): EngineSettings {
     ...heartbeatOf(fields),
     listeners: listenersOf(fields, (of) => tlsOf(of, directory)),
     http_functions: httpFunctionsOf(fields),
+    ...cluster === undefined ? {} : { cluster },
   };
   if (!isLoopback(settings.host) && token === undefined && !settings.insecure) {
     fields.problem("host", "a loopback address, or auth_token, or insecure: true");

@@ -198,7 +198,8 @@ workers:
     "engine.prot: expected one of the keys host, port, auth_token, insecure, allowed_origins, " +
     "transport, tls, max_message_bytes, invocation_timeout_ms, validate_payloads, shared_functions, " +
     "max_inflight_calls_per_worker, " +
-    "max_inflight_bytes_per_worker, memory_mb, heartbeat_ms, silence_ms, listeners, http_functions, received an unknown key; did you mean port? (line 2)",
+    "max_inflight_bytes_per_worker, memory_mb, heartbeat_ms, silence_ms, listeners, http_functions, " +
+    "cluster, received an unknown key; did you mean port? (line 2)",
     "engine.port: expected 0 to 65535, received 70000 (line 3)",
     'workers[0].config.port: expected 1 to 65535, received "abc" (line 7)',
     'workers[1].path: expected a directory, received "./gone", which does not exist (line 9)',

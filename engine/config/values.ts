@@ -8,6 +8,7 @@
  */
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type {
+  ClusterSettings,
   Config,
   ConfigValue,
   EngineSettings,
@@ -31,6 +32,7 @@ export const FIXED_SETTINGS = [
   "heartbeat_ms",
   "silence_ms",
   "listeners",
+  "cluster",
 ] as const;
 
 /** Values for keys that a file does not set. */
@@ -56,7 +58,7 @@ export function configValues(
     shared_functions: null,
   }) as (keyof EngineSettings)[];
   for (const key of keys) {
-    if (key === "tls") continue;
+    if (key === "tls" || key === "cluster") continue;
     if (key === "http_functions") {
       listing.addAll(`engine.${key}`, config.engine[key], defaults.engine[key]);
       continue;
@@ -67,6 +69,8 @@ export function configValues(
     const file = config.engine.tls?.[key];
     if (file !== undefined) listing.add(`engine.tls.${key}`, file, null, true);
   }
+  const { cluster } = config.engine;
+  if (cluster) listing.addAll("engine.cluster", { ...cluster, log: shownLog(cluster) }, {}, true);
   for (const key of Object.keys(defaults.log) as (keyof LogSettings)[]) {
     listing.add(`log.${key}`, config.log[key], defaults.log[key]);
   }
@@ -154,11 +158,11 @@ class Listing {
   }
 
   /** Adds the members of a value one by one, at any depth. */
-  addAll(path: string, value: unknown, otherwise: unknown): void {
-    if (!isPlain(value)) return this.add(path, value, otherwise);
+  addAll(path: string, value: unknown, otherwise: unknown, needs_restart = false): void {
+    if (!isPlain(value)) return this.add(path, value, otherwise, needs_restart);
     for (const [key, member] of Object.entries(value)) {
       const known = isPlain(otherwise) ? otherwise[key] : undefined;
-      this.addAll(pathOf(path, key), member, known);
+      this.addAll(pathOf(path, key), member, known, needs_restart);
     }
   }
 
@@ -203,6 +207,11 @@ function shown(path: string, value: unknown): Json {
   return Object.fromEntries(
     Object.entries(value).map(([key, member]) => [key, shown(pathOf(path, key), member)]),
   );
+}
+
+/** Where the state is kept, without the password that an address may have. */
+function shownLog({ log }: ClusterSettings): string {
+  return log.replace(/^(\w+:\/\/)([^:@/]*):.*@/, "$1$2:…@");
 }
 
 /** Enough to tell two secrets apart, too little to use one. */

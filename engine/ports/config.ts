@@ -61,6 +61,47 @@ export interface EngineSettings {
   readonly listeners: readonly ListenerSettings[];
   /** What functions that are served by HTTP may request. */
   readonly http_functions: HttpFunctionSettings;
+  /** The engines that are one system with this one; without it this engine is alone. */
+  readonly cluster?: ClusterSettings;
+}
+
+/** Several engines as one, over NATS; spelled as in the file. */
+export interface ClusterSettings {
+  /** Part of every subject; equal in all engines of the cluster. */
+  readonly name: string;
+  /** Addresses of NATS nodes, such as `nats://n1:4222`. */
+  readonly nats: readonly string[];
+  readonly user?: string;
+  readonly password?: string;
+  readonly token?: string;
+  /** Absolute path of a file with a user's JWT and seed. */
+  readonly credentials?: string;
+  readonly tls?: ClusterTls;
+  /** Allows addresses that other machines reach without a secret, and one copy of the log. */
+  readonly insecure: boolean;
+  /** For lists and logs; need not be unique. Default: the name of the machine. */
+  readonly engine_name: string;
+  /** Where state, queues and cron are kept: `jetstream`, a `postgres://` URL, or `none`. */
+  readonly log: string;
+  /** Whether this engine may keep the state. */
+  readonly keeper: boolean;
+  /** Of the log, if that is JetStream. */
+  readonly copies: 1 | 3 | 5;
+  /** Refuses to keep state where an answer does not mean that it is on the disk. */
+  readonly require_sync: boolean;
+  /** Monitoring addresses of the NATS nodes, which say how the log is kept. */
+  readonly monitor: readonly string[];
+  /** Calls that a worker of this engine may run beyond another engine before that one gets any. */
+  readonly far_calls: number;
+}
+
+/** Absolute paths of PEM files. */
+export interface ClusterTls {
+  /** Of the authority that signed the certificates of the NATS nodes. */
+  readonly ca?: string;
+  /** Of this engine, with `key`. */
+  readonly cert?: string;
+  readonly key?: string;
 }
 
 /** Rules for functions whose implementation is a URL: PROTOCOL 2.2; spelled as in the file. */

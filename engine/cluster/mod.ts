@@ -1,0 +1,85 @@
+/**
+ * Several engines as one: the parts of an engine with `engine.cluster`.
+ *
+ * Imported only where config.yaml has that section. The other engines are lines of the router
+ * (`links.ts`), over NATS (`nats_bus.ts`); who keeps the state is decided by a
+ * {@linkcode ClusterKeeper}, which uses {@linkcode ClusterParts} and nothing else of this folder.
+ *
+ * @module
+ */
+import type { ClusterSettings } from "../ports/config.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import { NatsBus } from "./nats_bus.ts";
+
+/** What a cluster is started with. */
+export interface ClusterSetup {
+  readonly settings: ClusterSettings;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What the keeper of the state gets of the cluster. */
+export interface ClusterParts {
+  readonly settings: ClusterSettings;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Of this start of the engine: 16 hexadecimal digits that are never used again. */
+  readonly life: string;
+  /** Subjects of the cluster; `connection()` is the client's, for the packages built on it. */
+  readonly bus: NatsBus;
+  /** Whether there is a link to the engine of that life now. */
+  isLinked(life: string): boolean;
+  /** Calls `hear` after a link was opened or has ended. Call the result to stop. */
+  onLinks(hear: () => void): () => void;
+  /**
+   * The built-in workers of this engine whose functions and trigger types the other engines get;
+   * replaces the list before. Empty while this engine does not keep the state.
+   */
+  share(builtins: readonly string[]): void;
+}
+
+/** Keeps the state of the cluster, at one engine at a time. */
+export interface ClusterKeeper extends AsyncDisposable {
+  /** Life of the engine that keeps the state, as far as it is known here. */
+  readonly keeper: string | undefined;
+}
+
+/** A running cluster. */
+export interface Cluster extends AsyncDisposable {
+  readonly parts: ClusterParts;
+  /** Opens links to the other engines; to be called when this engine takes calls. */
+  join(): void;
+  /** Tells the other engines that this one stops: it gets no new calls. */
+  drain(): void;
+}
+
+/** Starts to reach NATS; the engine goes on while that is away. */
+export function startCluster(setup: ClusterSetup): Cluster {
+  const { settings, clock, log } = setup;
+  const bus = new NatsBus({ settings, clock, log });
+  const life = newLife();
+  bus.start();
+  const parts: ClusterParts = {
+    settings,
+    clock,
+    log,
+    life,
+    bus,
+    isLinked: () => false,
+    onLinks: () => () => {},
+    share: () => {},
+  };
+  return {
+    parts,
+    join: () => {},
+    drain: () => {},
+    [Symbol.asyncDispose]: () => bus[Symbol.asyncDispose](),
+  };
+}
+
+/** A name for one start of an engine. */
+function newLife(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
