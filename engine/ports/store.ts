@@ -42,8 +42,11 @@ export interface Changed {
   readonly new: Entry | undefined;
 }
 
-/** One key and its change. */
-export type KeyChange = readonly [key: StoreKey, change: Change];
+/**
+ * One key and its change. `known`: the entry that is on disk, or `null` for none, from a caller
+ * that alone writes this key; it is not read then, and does not stay in memory.
+ */
+export type KeyChange = readonly [key: StoreKey, change: Change, known?: Entry | null];
 
 /** How a write is made. */
 export interface WriteOptions {

@@ -218,14 +218,13 @@ class KvStore implements Store {
     checkWrite(changes);
     this.#used();
     if (this.#queuedBytes >= STORE_QUEUED_BYTES_MAX) throw tooMuchQueued();
-    const keys = new Map(changes.map(([key]) => [keyId(key), key]));
     const answer = Promise.withResolvers<Changed[]>();
     const answered = answer.promise.then(() => {}, () => {});
     const { flushMs = 0 } = options;
     const durable = flushMs > 0 ? Promise.withResolvers<void>() : undefined;
     // A failed write is settled before earlier ones that are still under way.
     const settled = this.#settled.then(() => durable?.promise ?? answered);
-    const slots = [...keys.values()].map((key) => this.#slots.hold(key));
+    const { read, slots } = this.#hold(changes);
     for (const slot of slots) {
       const before = slot.answered;
       slot.answered = !durable ? settled : before ? before.then(() => answered) : answered;
@@ -238,7 +237,7 @@ class KvStore implements Store {
       answer,
       durable,
       flushMs,
-      read: [...keys.keys()],
+      read,
       steps: [],
       changed: [],
       mutations: 0,
@@ -248,6 +247,18 @@ class KvStore implements Store {
     });
     this.#advance();
     return answer.promise;
+  }
+
+  /** Holds the keys of a write, each once. */
+  #hold(changes: readonly KeyChange[]): { read: string[]; slots: Slot[] } {
+    const held = new Map<string, Slot>();
+    for (const [key, _change, known] of changes) {
+      const id = keyId(key);
+      if (held.has(id)) continue;
+      const slots = this.#slots;
+      held.set(id, known === undefined ? slots.hold(key) : slots.holdKnown(key, known));
+    }
+    return { read: [...held.keys()], slots: [...held.values()] };
   }
 
   async #read(key: StoreKey): Promise<Entry | undefined> {

@@ -481,3 +481,35 @@ Deno.test("KvStore counts and reports acknowledged writes that the disk refused"
     await store.write([[["k"], () => "again"]], { flushMs: 100 });
     assert.equal((await store.list([], 10))[0]!.value, "again");
   }));
+
+Deno.test("KvStore neither reads nor caches an entry that its caller knows", async () => {
+  const faults: Faults = {};
+  await using store = await openTemporary(faults);
+  let reads = 0;
+  faults.beforeRead = () => {
+    reads++;
+  };
+
+  const value = textOf(100_000, 1);
+  const [added] = await store.write([[["job"], () => value, null]]);
+  assert.equal(store.status.cache_bytes, 0);
+  await store.write([[["job"], () => undefined, added!.new!]]);
+  assert.deepEqual([reads, store.status.cache_bytes], [0, 0]);
+
+  assert.equal(await store.get(["job"]), undefined);
+  assert.equal(reads, 1);
+});
+
+Deno.test("KvStore reads what a caller knew after the disk refused its write", async () => {
+  const { faults, letGo, open } = gate();
+  await using store = await openTemporary(faults);
+  const first = store.write([[["job"], () => "first", null]]);
+  await letGo(new Error("disk full"));
+  await assert.rejects(first, { code: "SET_ERROR" });
+  open();
+
+  const [again] = await store.write([increment(["job"])]);
+
+  assert.equal(again!.old, undefined);
+  assert.equal((await store.get(["job"]))?.value, 1);
+});

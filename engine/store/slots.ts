@@ -38,6 +38,8 @@ export class Slot {
   loading: Promise<void> | undefined;
   failure: unknown;
   users = 0;
+  /** Its entry is not cached. */
+  isPassing = false;
 
   constructor(id: string, key: StoreKey, committed: Known | undefined) {
     this.id = id;
@@ -94,6 +96,16 @@ export class Slots {
     return slot;
   }
 
+  /** Holds a key whose entry on disk the caller knows; it is neither read nor cached. */
+  holdKnown(key: StoreKey, known: Known): Slot {
+    const slot = this.hold(key);
+    if (slot.state !== undefined) return slot;
+    slot.committed = known;
+    slot.isPassing = true;
+    slot.loading = undefined; // What is being read is no newer.
+    return slot;
+  }
+
   /** Ends one hold. */
   release(slot: Slot): void {
     if (--slot.users === 0) this.#slots.delete(slot.id);
@@ -112,7 +124,7 @@ export class Slots {
     if (known === undefined || slot.applied === 0) slot.newest = slot.acknowledged = undefined;
     slot.committed = known;
     slot.loading = undefined;
-    if (known === undefined) this.#cache.delete(slot.id);
+    if (known === undefined || slot.isPassing) this.#cache.delete(slot.id);
     else this.#cache.set(slot.id, known);
   }
 

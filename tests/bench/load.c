@@ -7,6 +7,8 @@
 //   load call  -p 49134 -w 64 -s 100      a caller of the function -f that somebody else offers
 //   load set   -p 49134 -w 64 -s 100      a caller with -w state::set of 1,000 keys in flight
 //   load get   -p 49134 -w 64 -s 100      the same with state::get of keys that have been set
+//   load enqueue -p 49134 -w 64 -s 100    a caller that puts calls of the function -f into the queue
+//                                         -q, with -w of them in flight
 //   load http  -p 3111  -c 64 -s 100      -c connections with one POST /bench at a time each;
 //                                         with -e 49134 also the worker behind that route, which
 //                                         registers -r other routes besides
@@ -39,7 +41,7 @@ typedef struct {
 } Line;
 
 enum { SLOTS = 1 << 16, KEYS = 1000, BATCH_BYTES_MAX = 1 << 19 };
-static const char *mode = "", *function_id = "bench::echo";
+static const char *mode = "", *function_id = "bench::echo", *queue = "default";
 static int port, engine_port, window = 1, lines_count = 1, epoll_fd, process_id, batched, routes;
 static int is_registered;
 static size_t payload_size = 100;
@@ -152,6 +154,15 @@ static void put_request(Line *line) {
     return;
   }
   int is_set = !strcmp(mode, "set"), is_get = !strcmp(mode, "get");
+  if (!strcmp(mode, "enqueue")) {
+    call = "{\"type\":\"invokefunction\",\"invocation_id\":\"00000000-1111-4000-8000-%012llx\","
+           "\"function_id\":\"%s\",\"action\":{\"type\":\"enqueue\",\"queue\":\"%s\"},\"data\":";
+    n = sprintf(p, call, id, function_id, queue);
+    memcpy(p + n, payload, payload_size);
+    p[n + payload_size] = '}';
+    put_message(line, p, n + payload_size + 1);
+    return;
+  }
   n = sprintf(p, call, id, is_set ? "state::set" : is_get ? "state::get" : function_id);
   if (is_set || is_get) n += sprintf(p + n, "{\"scope\":\"bench\",\"key\":\"key-%llu\"", id % KEYS);
   if (is_set) n += sprintf(p + n, ",\"value\":");
@@ -393,6 +404,7 @@ static void read_arguments(int count, char **words) {
       case 'b': batched = atoi(value); break;
       case 'r': routes = atoi(value); break;
       case 'f': function_id = value; break;
+      case 'q': queue = value; break;
       case 's': payload_size = strtoul(value, 0, 10); break;
       case 'd': measured_s = atof(value); break;
       case 'W': warmup_s = atof(value); break;

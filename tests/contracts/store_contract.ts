@@ -69,6 +69,18 @@ function testEntries(check: Check): void {
     assert.equal((await store.get(["a"]))?.bytes, '{"snow":"***"}'.length);
   });
 
+  check("takes the entry that a caller knows as the current one", async (store) => {
+    const made = await store.write([[["a"], (old) => old ? 0 : 1, null]]);
+    const first = made[0]!.new!;
+
+    const changed = await store.write([[["a"], (old) => [old!.value], first]]);
+
+    assert.equal(changed[0]!.old?.version, first.version);
+    assert.deepEqual((await store.get(["a"]))?.value, [1]);
+    await store.write([[["a"], () => undefined, changed[0]!.new!]]);
+    assert.equal(await store.get(["a"]), undefined);
+  });
+
   check("removes an entry when the change returns undefined", async (store) => {
     await put(store, ["a"], 1);
 

@@ -393,10 +393,9 @@ export class JobQueue {
       // What was taken for the job is what is returned for it.
       return { ...kept, bytes: stored.bytes };
     }
-    await this.#jobs.postpone(stored, { ...job, due_at_ms });
+    const delayed = await this.#jobs.postpone(stored, { ...job, due_at_ms });
     this.#totals.failed++;
     this.#left(stored);
-    const delayed = { ...stored, job: { ...job, due_at_ms } };
     this.#keep(delayed);
     return undefined;
   }

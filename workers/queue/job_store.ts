@@ -41,6 +41,8 @@ export interface StoredJob {
   readonly job: Job;
   /** Length of its record. */
   readonly bytes: number;
+  /** Its record as it was read or written. */
+  readonly entry: Entry;
 }
 
 /** A page, and whether there may be more behind it. */
@@ -81,8 +83,8 @@ export class JobStore {
       ? this.#readyKey(lane, order)
       : this.#laterKey(job.due_at_ms, order);
     if (!input.isUnique) {
-      const [added] = await this.#store.write([[key, () => record]]);
-      return { order, job, bytes: added!.new!.bytes };
+      const [added] = await this.#store.write([[key, () => record, null]]);
+      return storedOf(order, job, added!.new!);
     }
     let isNew = true;
     const [, added] = await this.#store.write([
@@ -90,10 +92,10 @@ export class JobStore {
         isNew = !old || old.damaged !== undefined || (old.value as number) <= now;
         return isNew ? now + UNIQUE_MS : old;
       }],
-      [key, (old) => isNew ? record : old],
+      [key, (old) => isNew ? record : old, null],
       [["queue_ids_expiry", timeText(now + UNIQUE_MS), this.#queue, id], (old) => isNew || old],
     ]);
-    return isNew ? { order, job, bytes: added!.new!.bytes } : undefined;
+    return isNew ? storedOf(order, job, added!.new!) : undefined;
   }
 
   /** Jobs of a lane behind an order. */
@@ -144,52 +146,56 @@ export class JobStore {
     return found;
   }
 
-  /** Deletes a job that is done. */
-  async done({ order, job }: StoredJob): Promise<void> {
-    await this.#store.write([[this.#readyKey(job.lane, order), () => undefined]]);
+  /** Deletes a job that ran and is done. Only its queue changes the record of a job that runs. */
+  async done({ order, job, entry }: StoredJob): Promise<void> {
+    await this.#store.write([[this.#readyKey(job.lane, order), () => undefined, entry]]);
   }
 
-  /** Rewrites a job where it is, after a failed attempt. */
-  async rewrite({ order }: StoredJob, job: Job): Promise<StoredJob> {
+  /** Rewrites a job that ran where it is, after a failed attempt. */
+  async rewrite({ order, entry }: StoredJob, job: Job): Promise<StoredJob> {
     const record = recordOf(job);
     const key = this.#readyKey(job.lane, order);
-    const [changed] = await this.#store.write([[key, (old) => old && record]]);
-    return { order, job, bytes: changed!.new?.bytes ?? 0 };
+    const [changed] = await this.#store.write([[key, () => record, entry]]);
+    return storedOf(order, job, changed!.new!);
   }
 
-  /** Moves a job to those that wait for their time. */
-  async postpone({ order }: StoredJob, job: Job): Promise<void> {
+  /** Moves a job that ran to those that wait for their time. */
+  async postpone({ order, entry }: StoredJob, job: Job): Promise<StoredJob> {
     const record = recordOf(job);
-    await this.#move(this.#readyKey(job.lane, order), [
-      [this.#laterKey(job.due_at_ms!, order), () => record],
+    const [, added] = await this.#store.write([
+      [this.#readyKey(job.lane, order), () => undefined, entry],
+      [this.#laterKey(job.due_at_ms!, order), () => record, null],
     ]);
+    return storedOf(order, job, added!.new!);
   }
 
   /** Moves jobs whose time has come to those that may begin; returns those that were there. */
   async promote(stored: readonly StoredJob[]): Promise<StoredJob[]> {
-    const moved: StoredJob[] = [];
-    const changes = stored.flatMap((each): KeyChange[] => {
+    const jobs: (Job | undefined)[] = [];
+    const changes = stored.flatMap((each, i): KeyChange[] => {
       const { due_at_ms, ...job } = each.job;
       const record = recordOf(job);
-      let isThere = false;
       return [
         [this.#laterKey(due_at_ms!, each.order), (old) => {
-          isThere = old !== undefined;
-          if (isThere) moved.push({ ...each, job });
+          jobs[i] = old && job;
           return undefined;
         }],
-        [this.#readyKey(job.lane, each.order), (old) => isThere ? record : old],
+        [this.#readyKey(job.lane, each.order), (old) => jobs[i] ? record : old, null],
       ];
     });
-    await this.#store.write(changes);
-    return moved;
+    const changed = await this.#store.write(changes);
+    return stored.flatMap(({ order }, i) => {
+      const job = jobs[i];
+      return job ? [storedOf(order, job, changed[2 * i + 1]!.new!)] : [];
+    });
   }
 
-  /** Moves a job to the dead ones. */
-  async bury({ order }: StoredJob, job: Job): Promise<void> {
+  /** Moves a job that ran to the dead ones. */
+  async bury({ order, entry }: StoredJob, job: Job): Promise<void> {
     const record = recordOf(job);
-    await this.#move(this.#readyKey(job.lane, order), [
-      [["queue_dead", this.#queue, order], () => record],
+    await this.#store.write([
+      [this.#readyKey(job.lane, order), () => undefined, entry],
+      [["queue_dead", this.#queue, order], () => record, null],
       [["queue_dead_ids", this.#queue, job.id], () => order],
     ]);
   }
@@ -204,9 +210,9 @@ export class JobStore {
         return undefined;
       }],
       [["queue_dead_ids", this.#queue, job.id], () => undefined],
-      [this.#readyKey(job.lane, order), (old) => isThere ? record : old],
+      [this.#readyKey(job.lane, order), (old) => isThere ? record : old, null],
     ]);
-    return isThere ? { order, job, bytes: added!.new!.bytes } : undefined;
+    return isThere ? storedOf(order, job, added!.new!) : undefined;
   }
 
   /** Deletes dead jobs; returns those that were there. */
@@ -252,18 +258,6 @@ export class JobStore {
       paused,
     });
     await this.#store.write([[["queue_meta", this.#queue], change]]);
-  }
-
-  /** Changes several places of a job that has to be at `from`, which is deleted. */
-  async #move(from: StoreKey, changes: readonly KeyChange[]): Promise<void> {
-    let isThere = false;
-    await this.#store.write([
-      [from, (old) => {
-        isThere = old !== undefined;
-        return undefined;
-      }],
-      ...changes.map(([key, change]): KeyChange => [key, (old) => isThere ? change(old) : old]),
-    ]);
   }
 
   async #page(prefix: StoreKey, limit: number, after: StoreKey | undefined): Promise<JobPage> {
@@ -332,14 +326,19 @@ function timeText(ms: number): string {
 }
 
 /** The job of a record; `undefined` when it is damaged, which the store has logged. */
-function readEntry({ key, value, bytes, damaged }: Entry): StoredJob | undefined {
+function readEntry(entry: Entry): StoredJob | undefined {
+  const { key, value, damaged } = entry;
   if (damaged !== undefined) return undefined;
   const record = value as JsonObject;
   const failures = (record.failures ?? []) as unknown as readonly JobFailure[];
   const priority = (record.priority ?? 0) as number;
   const attempts = (record.attempts ?? 0) as number;
   const job = { ...record, failures, priority, attempts } as unknown as Job;
-  return { order: key.at(-1)!, job, bytes };
+  return storedOf(key.at(-1)!, job, entry);
+}
+
+function storedOf(order: string, job: Job, entry: Entry): StoredJob {
+  return { order, job, bytes: entry.bytes, entry };
 }
 
 /** A record leaves out what is as in most jobs. */

@@ -5,6 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { JobInput } from "../../engine/ports/queue.ts";
+import type { Entry, KeyChange, Store } from "../../engine/ports/store.ts";
 import { MemoryStore } from "../../engine/store/memory_store.ts";
 import { forgetIds, JobStore, openNumbers, orderOf, positionOf } from "./job_store.ts";
 
@@ -38,17 +39,40 @@ Deno.test("a job moves from later to ready to the dead, and back", async () => {
   assert.deepEqual(await keysOf(store), ["queue_ready q a 2"]);
 });
 
-Deno.test("a job that is gone is not brought back by what happens to it", async () => {
+Deno.test("a job that is purged is not brought back when its time comes", async () => {
   const store = new MemoryStore();
   const jobs = new JobStore(store, "q");
-  const stored = (await jobs.add(INPUT, "1", 0))!;
-  await jobs.done(stored);
+  const stored = (await jobs.add({ ...INPUT, at_ms: 5 }, "1", 0))!;
+  assert.equal((await jobs.delete([stored], "queue_later")).length, 1);
 
-  await jobs.bury(stored, stored.job);
-  await jobs.postpone(stored, { ...stored.job, due_at_ms: 5 });
-  await jobs.rewrite(stored, stored.job);
-  assert.deepEqual(await jobs.promote([{ ...stored, job: { ...stored.job, due_at_ms: 5 } }]), []);
+  assert.deepEqual(await jobs.promote([stored]), []);
   assert.deepEqual(await keysOf(store), []);
+});
+
+Deno.test("what became of a job that ran needs no read of its record", async () => {
+  const known: (Entry | null | undefined)[] = [];
+  const memory = new MemoryStore();
+  const write = (changes: readonly KeyChange[]) => {
+    known.push(...changes.map(([, , entry]) => entry));
+    return memory.write(changes);
+  };
+  const jobs = new JobStore({ write } as unknown as Store, "q");
+
+  const added = (await jobs.add(INPUT, "1", 0))!;
+  const again = await jobs.rewrite(added, { ...added.job, attempts: 1 });
+  const later = await jobs.postpone(again, { ...again.job, due_at_ms: 5 });
+  const [ready] = await jobs.promote([later]);
+  await jobs.done(ready!);
+
+  assert.deepEqual(known, [
+    null, // Added.
+    added.entry,
+    again.entry,
+    null, // Later,
+    undefined, // which a purge may have deleted,
+    null, // and ready.
+    ready!.entry,
+  ]);
 });
 
 Deno.test("an id is kept for a day and then forgotten", async () => {

@@ -22,7 +22,8 @@ function laneWith(...orders: number[]): Lane {
       enqueued_at_ms: each,
       failures: [],
     };
-    lane.arrive({ order, job, bytes: 1 });
+    const entry = { key: [], value: null, bytes: 1, version: 1, created: 1 };
+    lane.arrive({ order, job, bytes: 1, entry });
   }
   return lane;
 }
