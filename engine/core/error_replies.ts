@@ -92,7 +92,7 @@ export class ErrorReplies {
 
   /** The error for a call of an unknown function; access rules hide all others, and why. */
   functionNotFoundError(caller: Peer | undefined, call: InvokeFunction): ErrorBody {
-    const isLimited = caller?.access?.mayCallAll === false;
+    const isLimited = caller?.isLimited ?? false;
     const absence = this.#absenceOf(caller, call);
     const similar = absence || isLimited ? [] : this.#similar(call);
     const name = caller?.ownerName;
@@ -117,7 +117,7 @@ export class ErrorReplies {
     caller: Peer | undefined,
     { function_id, namespace = DEFAULT_NAMESPACE }: InvokeFunction,
   ): Absence | undefined {
-    if (caller?.access?.mayCallAll === false) return undefined;
+    if (caller?.isLimited) return undefined;
     return this.#absences.ofFunction(function_id, namespace);
   }
 

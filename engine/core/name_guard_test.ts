@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import type { EngineEvent } from "../ports/events.ts";
 import type { RouterSettings } from "./router.ts";
+import { Access } from "./access/access.ts";
+import { Pattern } from "./access/patterns.ts";
 import { announce, fakeRouter, type FakeWorker } from "../../tests/fakes/fake_router.ts";
 
 function setup(settings: Partial<RouterSettings> = {}) {
@@ -98,6 +100,27 @@ Deno.test("with shared_functions a worker of another name is refused, and the fi
       "replicas need the same worker name",
   }]);
   assert.equal(warnings().length, 1);
+});
+
+Deno.test("a worker with access rules does not learn who offers a function", () => {
+  const { join, open, warnings } = setup({ shared_functions: [] });
+  join("shop", "f");
+  const token = { name: "ci", allow: [Pattern.glob("f")] };
+  const guest = open({ access: new Access({ token }) });
+
+  guest.say({ type: "registerfunction", id: "f" });
+
+  const [answer] = guest.connection.take();
+  assert.deepEqual(answer, {
+    type: "registrationrejected",
+    code: "FUNCTION_NAMESPACE_CONFLICT",
+    namespace: "default",
+    function_id: "f",
+    owner_worker_id: "engine",
+    message: "f is refused: another worker offers it, and engine.shared_functions does not list " +
+      "it; replicas need the same worker name",
+  });
+  assert.match(warnings()[0]!, /worker shop offers it/);
 });
 
 Deno.test("with shared_functions replicas join, and without a name only the first is accepted", () => {

@@ -160,6 +160,11 @@ export class Peer {
       this.ownerName === other.ownerName;
   }
 
+  /** Whether access rules limit its calls, so that it learns of no worker beside its own. */
+  get isLimited(): boolean {
+    return this.access !== undefined && !this.access.mayCallAll;
+  }
+
   /** Sends a message, unless it has disconnected. */
   send(message: EngineMessage): void {
     if (!this.isLive) return;

@@ -517,11 +517,13 @@ export class Router {
 
   /** Rejects a function that a worker of another name offers: `engine.shared_functions`. */
   #rejectStranger(peer: Peer, owner: Peer, namespace: string, function_id: string): void {
-    const message = `${function_id} is refused: ${described(owner)} offers it, and ` +
-      "engine.shared_functions does not list it; replicas need the same worker name";
-    this.#errorReplies.warn(peer, "a registration was refused", message);
+    const messageFor = (owner: string): string =>
+      `${function_id} is refused: ${owner} offers it, and engine.shared_functions does not list ` +
+      "it; replicas need the same worker name";
+    this.#errorReplies.warn(peer, "a registration was refused", messageFor(described(owner)));
     const code = "FUNCTION_NAMESPACE_CONFLICT";
-    const owner_worker_id = owner.id;
+    const message = messageFor(peer.isLimited ? "another worker" : described(owner));
+    const owner_worker_id = peer.isLimited ? "engine" : owner.id;
     peer.send({
       type: "registrationrejected",
       code,

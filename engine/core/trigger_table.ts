@@ -353,10 +353,15 @@ export class TriggerTable {
  * Checks that a worker may use the id of a trigger: ids belong to the name of the worker that
  * registered them, until the last trigger with that id ends.
  *
- * @throws {EngineError} `trigger_registration_failed`, naming the owner.
+ * @throws {EngineError} `trigger_registration_failed`, naming the owner unless access rules limit
+ * the peer.
  */
 function checkOwner(peer: Peer, { owner, registration: { id } }: Trigger): void {
   if (owner === peer || peer.hasNameOf(owner)) return;
+  if (peer.isLimited) {
+    const message = `Trigger ${id} belongs to another worker; register it with another id`;
+    throw new EngineError("trigger_registration_failed", message);
+  }
   const name = owner.ownerName ?? null;
   const whose = name === null ? "a worker that has not announced itself" : `worker ${name}`;
   const message = `Trigger ${id} belongs to ${whose}; register it with another id`;

@@ -16,6 +16,8 @@ import {
   TYPE,
   withTriggerType,
 } from "../../tests/fakes/fake_router.ts";
+import { Access } from "./access/access.ts";
+import { Pattern } from "./access/patterns.ts";
 import { Peer } from "./peer.ts";
 import { NO_HOLDING } from "./registrations.ts";
 import { type Provider, TriggerTypes } from "./trigger_table.ts";
@@ -189,6 +191,23 @@ Deno.test("a trigger id belongs to the name of its worker", () => {
     ),
     [thief, unnamed].map(({ worker_id }) => [worker_id, "a trigger was refused"]),
   );
+});
+
+Deno.test("a worker with access rules does not learn whose a trigger id is", () => {
+  const { originator, open } = withTriggerType();
+  announce(originator, [], "shop");
+  originator.say(TRIGGER);
+  const guest = open({
+    access: new Access({ token: { name: "ci", allow: [Pattern.glob("docs::*")] } }),
+  });
+
+  guest.say(TRIGGER);
+
+  const answer = only(guest);
+  assert.deepEqual((answer as { error?: unknown }).error, {
+    code: "trigger_registration_failed",
+    message: "Trigger t1 belongs to another worker; register it with another id",
+  });
 });
 
 Deno.test("a connection of the same worker replaces a trigger, and the one before is notified", () => {

@@ -174,6 +174,7 @@ export function listFunctions(
   const views = Iterator.from(directory.functionsAfter(after, afterNamespace)).filter(isListed);
   const entryOf = (view: FunctionView): JsonObject => ({
     ...functionSummary(view),
+    ...contendersOf(view, directory),
     ...servedBy(view, directory),
     ...include_replicas && replicaCount(view),
   });
@@ -195,6 +196,7 @@ function describeFunctions(
   const triggers = directory.triggers().filter((trigger) => wanted.has(trigger.function_id));
   const about = (view: FunctionView): JsonObject => ({
     ...detail(view, triggers, registry),
+    ...contendersOf(view, directory),
     ...servedBy(view, directory),
     ...showsUrls && invocationShown(view),
     ...include_replicas && replicaList(view, directory),
@@ -322,13 +324,17 @@ function describeWorker(
       return last && last.connected_at_ms > each.connected_at_ms ? last : each;
     }, undefined) ?? notFound("Worker", name, all.map((each) => each.name ?? ""));
   const { id } = view;
+  const entryOf = (each: FunctionView): JsonObject => ({
+    ...functionSummary(each),
+    ...contendersOf(each, directory),
+  });
   return {
     worker: {
       ...workerSummary(view),
       ...view.pid !== null && { pid: view.pid },
       internal: view.builtin,
     },
-    functions: pageOf(directory.functionsOf(id), functionKeys, functionSummary).entries,
+    functions: pageOf(directory.functionsOf(id), functionKeys, entryOf).entries,
     trigger_types: pageOf(
       directory.triggerTypes().filter(({ worker_id }) => worker_id === id),
       typeKeys,
@@ -389,15 +395,25 @@ function invalid(message: string): EngineError {
 
 /** A function in a list. */
 export function functionSummary(view: FunctionView): JsonObject {
-  const { function_id, namespace, worker_name, description, metadata, contenders = [] } = view;
+  const { function_id, namespace, worker_name, description, metadata } = view;
   return {
     function_id,
     namespace,
     worker_name,
     ...description !== undefined && { description },
     ...metadata !== undefined && { metadata },
-    ...contenders.length > 0 && { contenders: [...contenders] },
   };
+}
+
+/** The names under which a function is offered, if they differ; access rules hide workers. */
+function contendersOf({ contenders = [] }: FunctionView, directory: Directory): JsonObject {
+  if (contenders.length === 0 || isLimited(directory)) return {};
+  return { contenders: [...contenders] };
+}
+
+/** Whether access rules limit what the caller sees; `directory` is what it sees. */
+function isLimited(directory: Directory): boolean {
+  return directory.visibleTo(undefined) !== undefined;
 }
 
 /** Number of replicas of a function; 1 for the engine's own. */
@@ -405,8 +421,10 @@ function replicaCount({ worker_ids }: FunctionView): JsonObject {
   return { replicas: Math.max(1, worker_ids.length) };
 }
 
-/** The connections that offer a function, the newest last. */
-function replicaList({ worker_ids }: FunctionView, directory: Directory): JsonObject {
+/** The connections that offer a function, the newest last; access rules hide them. */
+function replicaList(view: FunctionView, directory: Directory): JsonObject {
+  if (isLimited(directory)) return replicaCount(view);
+  const { worker_ids } = view;
   return {
     workers: worker_ids.map((worker_id) => ({
       worker_id,

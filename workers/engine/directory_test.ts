@@ -508,6 +508,24 @@ Deno.test("a connection with access rules sees only the functions that it may ca
   const triggers = await ask("engine::registered-triggers::list", { include_internal: true });
   assert.deepEqual(ids(triggers, "registered_triggers", "function_id"), ["orders::price"]);
   await assert.rejects(ask("engine::workers::list"), { code: "FORBIDDEN" });
+
+  const rival = await it.local.connect("rival");
+  rival.registerFunction("orders::price", () => 2);
+  await it.local.settle();
+  const price = { function_id: "orders::price", include_replicas: true };
+  const seen = await ask("engine::functions::info", price);
+  const [found] = (await ask("engine::functions::list", { prefix: "orders::" }))
+    .functions as JsonObject[];
+  const known = await it.shop.trigger<Json, JsonObject>({
+    function_id: "engine::functions::info",
+    payload: price,
+  });
+  assert.deepEqual(known.contenders, ["rival", "shop"]);
+  assert.equal((known.workers as unknown[]).length, 2);
+  for (const { contenders, workers } of [seen, found!]) {
+    assert.deepEqual([contenders, workers], [undefined, undefined]);
+  }
+  assert.equal(seen.replicas, 2);
 });
 
 Deno.test("triggerSummary() shows no secret of a configuration", () => {
