@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:09abf5de3f9a9854bce48c50bad6f933e64d48d8936b9484a4e69e8857c3ddcb
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:588fde928b7a185a3a17c7724218bdb1c0ecc0a02752c8bc4f9b8a0c70d09184
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -6800,6 +6800,7 @@ var OfflineQueue = class {
 // sdk/typescript/connection.ts
 var RECONNECT_FIRST_MS = 1e3;
 var RECONNECT_MAX_MS = 1800;
+var REFUSED_MAX_MS = 3e4;
 var RECONNECT_JITTER = 0.3;
 var DIALS_MAX = 2;
 var UNSENT_BYTES_MAX2 = 64 * 1024 * 1024;
@@ -6822,6 +6823,8 @@ var ReconnectingConnection = class {
   #unclosed = /* @__PURE__ */ new Set();
   #cancelRetry;
   #failures = 0;
+  /** Connections in a row that were refused after they had opened. */
+  #refusals = 0;
   constructor(setup, events) {
     this.#setup = setup;
     this.#events = events;
@@ -6880,7 +6883,8 @@ var ReconnectingConnection = class {
           attempt2.late.push(message);
         } else if (attempt2.isOpen) message.send();
         else message.fail();
-      }
+      },
+      judged: (isAdmitted) => this.#refusals = isAdmitted ? 0 : this.#refusals + 1
     };
     this.#dialing.push(attempt2);
     this.#unclosed.add(attempt2);
@@ -6961,19 +6965,22 @@ var ReconnectingConnection = class {
     this.#dialing = this.#dialing.filter((other) => other !== attempt2);
     if (attempt2 === this.#attempt) this.#attempt = void 0;
     if (wasOpen) this.#events.lost(reason);
-    else this.#failures++;
+    else {
+      this.#failures++;
+      this.#refusals = 0;
+    }
     if (this.isFinal) return;
     if (this.#dialing.length > 0) this.#events.failed(reason, 0);
     else this.#retry(reason);
   }
   #retry(reason) {
     this.#stopTimer();
-    if (this.#failures >= this.#attemptsMax) {
+    if (Math.max(this.#failures, this.#refusals) >= this.#attemptsMax) {
       this.#events.failed(reason, void 0);
       void this.stop("failed");
       return;
     }
-    const delayMs = this.#delay();
+    const delayMs = this.#delayAfterLoss();
     this.#moveTo("reconnecting");
     this.#events.failed(reason, delayMs);
     if (!this.isFinal) this.#dialAfter(delayMs);
@@ -6983,9 +6990,17 @@ var ReconnectingConnection = class {
   }
   /** The delay before the next dial: twice as long with each that failed or is not answered. */
   #delay() {
-    const { firstMs = RECONNECT_FIRST_MS, maxMs = RECONNECT_MAX_MS } = this.#setup.reconnect;
-    const doublings = Math.max(0, this.#failures + this.#dialing.length - 1);
-    const meanMs = Math.min(maxMs / (1 + RECONNECT_JITTER), firstMs * 2 ** doublings);
+    const { maxMs = RECONNECT_MAX_MS } = this.#setup.reconnect;
+    return this.#doubled(this.#failures + this.#dialing.length, maxMs);
+  }
+  #delayAfterLoss() {
+    if (this.#refusals === 0) return this.#delay();
+    return this.#doubled(this.#refusals, Math.max(REFUSED_MAX_MS, this.#setup.reconnect.maxMs ?? 0));
+  }
+  #doubled(attempts, maxMs) {
+    const { firstMs = RECONNECT_FIRST_MS } = this.#setup.reconnect;
+    const wantedMs = firstMs * 2 ** Math.max(0, attempts - 1);
+    const meanMs = Math.min(maxMs / (1 + RECONNECT_JITTER), wantedMs);
     return meanMs * (1 + RECONNECT_JITTER * (2 * this.#setup.random() - 1));
   }
   #stopTimer() {
@@ -7966,6 +7981,7 @@ function together(id, registrations) {
 
 // sdk/typescript/inbound.ts
 var FATAL_REJECTION = "WORKER_NAMESPACE_CONFLICT";
+var REFUSED = "AUTH_ERROR";
 var CANONICAL_START = new RegExp(String.raw`^\{"type":"(invokefunction|invocationresult)","invocation_id":"([^"\\]+)"` + String.raw`(?:,"function_id":"([^"\\]*)")?`);
 var FRAME_DEPTH_MAX = JSON_DEPTH_MAX + 1;
 function receive(text, connection, setup) {
@@ -8013,12 +8029,14 @@ function dispatch(message, connection, setup, frame) {
     case "unregistertrigger":
       return setup.triggers.unregister(message);
     case "workerregistered":
+      connection.judged?.(true);
       return setup.registered(message);
     case "triggerregistrationresult":
       return reportRejectedTrigger(message, setup);
     case "registrationrejected":
       return rejectRegistration(message, setup);
     case "error":
+      if (message.error.code === REFUSED) connection.judged?.(false);
       return setup.report(new EngineError(message.error.code, message.error.message));
     case "ping":
       return connection.send(encodeMessage({

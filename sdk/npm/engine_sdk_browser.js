@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_browser.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:09abf5de3f9a9854bce48c50bad6f933e64d48d8936b9484a4e69e8857c3ddcb
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:588fde928b7a185a3a17c7724218bdb1c0ecc0a02752c8bc4f9b8a0c70d09184
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {
@@ -487,6 +487,7 @@ var BrowserSocket = class {
 // sdk/typescript/connection.ts
 var RECONNECT_FIRST_MS = 1e3;
 var RECONNECT_MAX_MS = 1800;
+var REFUSED_MAX_MS = 3e4;
 var RECONNECT_JITTER = 0.3;
 var DIALS_MAX = 2;
 var UNSENT_BYTES_MAX = 64 * 1024 * 1024;
@@ -509,6 +510,8 @@ var ReconnectingConnection = class {
   #unclosed = /* @__PURE__ */ new Set();
   #cancelRetry;
   #failures = 0;
+  /** Connections in a row that were refused after they had opened. */
+  #refusals = 0;
   constructor(setup, events) {
     this.#setup = setup;
     this.#events = events;
@@ -567,7 +570,8 @@ var ReconnectingConnection = class {
           attempt.late.push(message);
         } else if (attempt.isOpen) message.send();
         else message.fail();
-      }
+      },
+      judged: (isAdmitted) => this.#refusals = isAdmitted ? 0 : this.#refusals + 1
     };
     this.#dialing.push(attempt);
     this.#unclosed.add(attempt);
@@ -648,19 +652,22 @@ var ReconnectingConnection = class {
     this.#dialing = this.#dialing.filter((other) => other !== attempt);
     if (attempt === this.#attempt) this.#attempt = void 0;
     if (wasOpen) this.#events.lost(reason);
-    else this.#failures++;
+    else {
+      this.#failures++;
+      this.#refusals = 0;
+    }
     if (this.isFinal) return;
     if (this.#dialing.length > 0) this.#events.failed(reason, 0);
     else this.#retry(reason);
   }
   #retry(reason) {
     this.#stopTimer();
-    if (this.#failures >= this.#attemptsMax) {
+    if (Math.max(this.#failures, this.#refusals) >= this.#attemptsMax) {
       this.#events.failed(reason, void 0);
       void this.stop("failed");
       return;
     }
-    const delayMs = this.#delay();
+    const delayMs = this.#delayAfterLoss();
     this.#moveTo("reconnecting");
     this.#events.failed(reason, delayMs);
     if (!this.isFinal) this.#dialAfter(delayMs);
@@ -670,9 +677,17 @@ var ReconnectingConnection = class {
   }
   /** The delay before the next dial: twice as long with each that failed or is not answered. */
   #delay() {
-    const { firstMs = RECONNECT_FIRST_MS, maxMs = RECONNECT_MAX_MS } = this.#setup.reconnect;
-    const doublings = Math.max(0, this.#failures + this.#dialing.length - 1);
-    const meanMs = Math.min(maxMs / (1 + RECONNECT_JITTER), firstMs * 2 ** doublings);
+    const { maxMs = RECONNECT_MAX_MS } = this.#setup.reconnect;
+    return this.#doubled(this.#failures + this.#dialing.length, maxMs);
+  }
+  #delayAfterLoss() {
+    if (this.#refusals === 0) return this.#delay();
+    return this.#doubled(this.#refusals, Math.max(REFUSED_MAX_MS, this.#setup.reconnect.maxMs ?? 0));
+  }
+  #doubled(attempts, maxMs) {
+    const { firstMs = RECONNECT_FIRST_MS } = this.#setup.reconnect;
+    const wantedMs = firstMs * 2 ** Math.max(0, attempts - 1);
+    const meanMs = Math.min(maxMs / (1 + RECONNECT_JITTER), wantedMs);
     return meanMs * (1 + RECONNECT_JITTER * (2 * this.#setup.random() - 1));
   }
   #stopTimer() {

@@ -25,6 +25,11 @@ const RECONNECT_FIRST_MS = 1_000;
  * most two seconds after the engine's return.
  */
 const RECONNECT_MAX_MS = 1_800;
+/**
+ * Longest delay after refusals, unless `maxMs` is longer: each one is a call of a function that
+ * decides, and the engine, which was reached, is not about to return.
+ */
+const REFUSED_MAX_MS = 30_000;
 /** A delay varies at random by this part of it, in both directions, so that workers spread. */
 const RECONNECT_JITTER = 0.3;
 /** Dials in progress at once: the oldest, and one that is begun anew after each delay. */
@@ -62,6 +67,8 @@ export interface Connection {
   sendLate?(message: LateMessage): void;
   /** Sends a message: a string as a text frame, bytes as a binary one. */
   send(message: string | Uint8Array): void;
+  /** The engine has let this worker in, or refuses it and will close the connection. */
+  judged?(isAdmitted: boolean): void;
 }
 
 /** The events of a {@linkcode ReconnectingConnection}. */
@@ -123,6 +130,8 @@ export class ReconnectingConnection {
   readonly #unclosed = new Set<Attempt>();
   #cancelRetry: (() => void) | undefined;
   #failures = 0;
+  /** Connections in a row that were refused after they had opened. */
+  #refusals = 0;
 
   constructor(setup: ConnectionSetup, events: ConnectionEvents) {
     this.#setup = setup;
@@ -188,6 +197,7 @@ export class ReconnectingConnection {
         } else if (attempt.isOpen) message.send();
         else message.fail();
       },
+      judged: (isAdmitted) => this.#refusals = isAdmitted ? 0 : this.#refusals + 1,
     };
     this.#dialing.push(attempt);
     this.#unclosed.add(attempt);
@@ -276,7 +286,10 @@ export class ReconnectingConnection {
     this.#dialing = this.#dialing.filter((other) => other !== attempt);
     if (attempt === this.#attempt) this.#attempt = undefined;
     if (wasOpen) this.#events.lost(reason);
-    else this.#failures++;
+    else {
+      this.#failures++;
+      this.#refusals = 0;
+    }
     if (this.isFinal) return;
     if (this.#dialing.length > 0) this.#events.failed(reason, 0);
     else this.#retry(reason);
@@ -284,12 +297,12 @@ export class ReconnectingConnection {
 
   #retry(reason: string): void {
     this.#stopTimer();
-    if (this.#failures >= this.#attemptsMax) {
+    if (Math.max(this.#failures, this.#refusals) >= this.#attemptsMax) {
       this.#events.failed(reason, undefined);
       void this.stop("failed");
       return;
     }
-    const delayMs = this.#delay();
+    const delayMs = this.#delayAfterLoss();
     this.#moveTo("reconnecting");
     this.#events.failed(reason, delayMs);
     if (!this.isFinal) this.#dialAfter(delayMs);
@@ -301,9 +314,22 @@ export class ReconnectingConnection {
 
   /** The delay before the next dial: twice as long with each that failed or is not answered. */
   #delay(): number {
-    const { firstMs = RECONNECT_FIRST_MS, maxMs = RECONNECT_MAX_MS } = this.#setup.reconnect;
-    const doublings = Math.max(0, this.#failures + this.#dialing.length - 1);
-    const meanMs = Math.min(maxMs / (1 + RECONNECT_JITTER), firstMs * 2 ** doublings);
+    const { maxMs = RECONNECT_MAX_MS } = this.#setup.reconnect;
+    return this.#doubled(this.#failures + this.#dialing.length, maxMs);
+  }
+
+  #delayAfterLoss(): number {
+    if (this.#refusals === 0) return this.#delay();
+    return this.#doubled(
+      this.#refusals,
+      Math.max(REFUSED_MAX_MS, this.#setup.reconnect.maxMs ?? 0),
+    );
+  }
+
+  #doubled(attempts: number, maxMs: number): number {
+    const { firstMs = RECONNECT_FIRST_MS } = this.#setup.reconnect;
+    const wantedMs = firstMs * 2 ** Math.max(0, attempts - 1);
+    const meanMs = Math.min(maxMs / (1 + RECONNECT_JITTER), wantedMs);
     return meanMs * (1 + RECONNECT_JITTER * (2 * this.#setup.random() - 1));
   }
 

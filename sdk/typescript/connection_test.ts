@@ -98,6 +98,65 @@ Deno.test("ReconnectingConnection resets its count of failures when a connection
   assert.deepEqual(log.slice(-3), [`lost ${reason}`, "reconnecting", `failed ${reason} 1000`]);
 });
 
+Deno.test("ReconnectingConnection waits twice as long with each refusal, up to 30 s", () => {
+  const { clock, fake, connection, opened } = setup();
+  connection.start();
+  const refuse = (): number => {
+    fake.transport.open();
+    opened.at(-1)!.judged!(false);
+    fake.transport.drop(1008, "not authorised");
+    const wait = clock.nextIn ?? 0;
+    clock.tick(wait);
+    return Math.round(wait);
+  };
+
+  assert.deepEqual([1, 2, 3, 4, 5, 6, 7].map(refuse), [
+    ...[1_000, 2_000, 4_000, 8_000, 16_000],
+    ...[23_077, 23_077], // 30 s with the longest variation.
+  ]);
+  assert.equal(clock.nextIn, 1_000, "a dial that is not answered is no refusal");
+
+  fake.transport.open();
+  opened.at(-1)!.judged!(true);
+  fake.transport.drop(1001, "engine is going down");
+  assert.equal(clock.nextIn, 1_000, "after it was let in");
+  clock.tick(1_000);
+  assert.equal(refuse(), 1_000);
+});
+
+Deno.test("ReconnectingConnection forgets refusals when the engine is gone", () => {
+  const { clock, fake, connection, opened } = setup();
+  connection.start();
+  const refuse = (): void => {
+    fake.transport.open();
+    opened.at(-1)!.judged!(false);
+    fake.transport.drop(1008, "not authorised");
+  };
+  for (const waitMs of [1_000, 2_000]) {
+    refuse();
+    clock.tick(waitMs);
+  }
+
+  fake.transport.drop(1006, "refused");
+  clock.tick(1_000);
+  refuse();
+
+  assert.equal(clock.nextIn, 1_000);
+});
+
+Deno.test("ReconnectingConnection counts refusals as attempts", () => {
+  const { clock, fake, connection, opened } = setup({ maxAttempts: 2 });
+  connection.start();
+
+  for (const state of ["reconnecting", "failed"]) {
+    fake.transport.open();
+    opened.at(-1)!.judged!(false);
+    fake.transport.drop(1008, "not authorised");
+    assert.equal(connection.state, state);
+    clock.tick(1_000);
+  }
+});
+
 Deno.test("ReconnectingConnection dials at least every 1,800 ms, its variation included", () => {
   const { clock, fake, connection } = setup({}, 1);
   connection.start();

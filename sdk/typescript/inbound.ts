@@ -40,6 +40,9 @@ export interface InboundSetup {
 /** The rejection after which a worker does not reconnect. */
 const FATAL_REJECTION = "WORKER_NAMESPACE_CONFLICT";
 
+/** The code of an `error` frame after which the engine closes the connection. */
+const REFUSED = "AUTH_ERROR";
+
 /** The start of a frame in canonical order: type and ids. */
 const CANONICAL_START = new RegExp(
   String.raw`^\{"type":"(invokefunction|invocationresult)","invocation_id":"([^"\\]+)"` +
@@ -104,12 +107,14 @@ function dispatch(
     case "unregistertrigger":
       return setup.triggers.unregister(message);
     case "workerregistered":
+      connection.judged?.(true);
       return setup.registered(message);
     case "triggerregistrationresult":
       return reportRejectedTrigger(message, setup);
     case "registrationrejected":
       return rejectRegistration(message, setup);
     case "error":
+      if (message.error.code === REFUSED) connection.judged?.(false);
       return setup.report(new EngineError(message.error.code, message.error.message));
     case "ping":
       return connection.send(encodeMessage({ type: "pong" }));

@@ -34,7 +34,8 @@ export interface ReconnectOptions {
   readonly firstMs?: number | undefined;
   /**
    * Longest delay, its variation included, in milliseconds. With the default, a worker is connected
-   * at most two seconds after the engine has returned.
+   * at most two seconds after the engine has returned. A worker that access rules refuse waits up
+   * to 30 seconds.
    *
    * @default {1800}
    */

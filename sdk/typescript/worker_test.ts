@@ -376,6 +376,27 @@ Deno.test("a fatal registrationrejected stops the worker, others are reported", 
   await worker.shutdown();
 });
 
+Deno.test("a worker that access rules refuse waits longer each time, until it is let in", async () => {
+  const { clock, errors, fake, worker } = setup();
+  const refuse = (): number => {
+    fake.transport.open();
+    const error = { code: "AUTH_ERROR", message: "The connection is not authorised: no key" };
+    fake.transport.deliver({ type: "error", error });
+    fake.transport.drop(1008, "not authorised");
+    const wait = clock.nextIn ?? 0;
+    clock.tick(wait);
+    return wait;
+  };
+
+  assert.ok(refuse() < 1_301);
+  assert.ok(refuse() > 1_399);
+  assert.match(errors[0]!.message, /no key/);
+  fake.transport.open("w-1");
+  fake.transport.drop(1001, "engine is going down");
+  assert.ok((clock.nextIn ?? 0) < 1_301);
+  await worker.shutdown();
+});
+
 Deno.test("a rejected trigger is printed with its id and type, and nothing is thrown", async () => {
   const { error } = console;
   const lines: string[] = [];

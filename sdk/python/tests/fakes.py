@@ -214,6 +214,8 @@ class FakeEngine:
         self.dials = 0
         self.refuse: str | None = None
         """While set, dialling fails with this reason."""
+        self.denies = False
+        """While set, connections open and are refused by access rules."""
         self.batch = batch
         self._capabilities = capabilities or ["cancel", "timeout", "progress"]
         self._changed = threading.Condition()
@@ -227,6 +229,10 @@ class FakeEngine:
         if self.refuse is not None:
             raise ConnectionLost(self.refuse)
         self._transport = FakeTransport(self)
+        if self.denies:
+            self.send({"type": "error", "error": {"code": "AUTH_ERROR", "message": "no key"}})
+            self.drop()
+            return self._transport
         self.send({**REGISTERED, "capabilities": self._capabilities})
         return self._transport
 

@@ -144,6 +144,56 @@ def test_a_reconnector_gives_up_after_the_last_attempt() -> None:
     assert life.reconnector.failure == "Gave up ws://fake:1 after 2 attempts: HTTP 401"
 
 
+def test_refused_connections_are_tried_again_ever_later_until_one_is_let_in() -> None:
+    engine = FakeEngine()
+    engine.denies = True
+    life = Life(engine)
+    life.stop_at = 105
+
+    async def answer() -> Transport:
+        engine.denies = len(life.dialled) != 9
+        return await engine.dial()
+
+    def changed(state: str) -> None:
+        life.states.append(state)
+        if state == "connected" and not engine.denies:
+            asyncio.get_running_loop().call_later(1, engine.drop)
+
+    life.answer, life.changed = answer, changed  # type: ignore[method-assign]
+    life.run()
+
+    # At most 30 s with the longest variation; the ninth connection is let in and lives for 1 s.
+    assert life.pauses == pytest.approx([1, 2, 4, 8, 16, 23.08, 23.08, 23.08, 2, 1], abs=0.02)
+
+
+def test_refusals_are_forgotten_when_the_engine_is_gone() -> None:
+    engine = FakeEngine()
+    life = Life(engine)
+    life.stop_at = 9.5
+
+    async def answer() -> Transport:
+        engine.denies = len(life.dialled) != 4
+        engine.refuse = "gone" if len(life.dialled) == 4 else None
+        return await engine.dial()
+
+    life.answer = answer  # type: ignore[method-assign]
+    life.run()
+
+    assert life.pauses == pytest.approx([1, 2, 4, 1, 1], abs=0.02)
+
+
+def test_refusals_count_as_attempts() -> None:
+    engine = FakeEngine()
+    engine.denies = True
+    life = Life(engine, max_attempts=2)
+
+    life.run()
+
+    assert (engine.dials, life.states[-1]) == (2, "failed")
+    text = "Gave up ws://fake:1 after 2 attempts: the engine refuses this worker"
+    assert life.reconnector.failure == text
+
+
 async def unanswered() -> Transport:
     """Dial into a network that drops every packet."""
     await asyncio.sleep(10)

@@ -27,6 +27,11 @@ RECONNECT_JITTER: Final = 0.3
 DIALS_MAX: Final = 2
 """Dials in progress at once: the oldest, and one that is begun anew after each delay."""
 
+REFUSED_MAX_MS: Final = 30_000
+"""
+Longest delay after refusals, unless `max_ms` is longer: each one is a call of a function that
+decides, and the engine, which was reached, is not about to return.
+"""
 
 log = logging.getLogger("engine_sdk")
 Result = TypeVar("Result")
@@ -38,7 +43,7 @@ after ``shutdown()``, ``failed`` when it will not try again.
 """
 
 
-def wait_before(attempt: int, options: ReconnectOptions, chance: float) -> float:
+def wait_before(attempt: int, options: ReconnectOptions, chance: float, max_ms: float = 0) -> float:
     """
     Return the delay before the next attempt.
 
@@ -46,13 +51,14 @@ def wait_before(attempt: int, options: ReconnectOptions, chance: float) -> float
         attempt: 1 for the first attempt after a loss.
         options: The delays.
         chance: Random number from 0 to 1; 0.5 means no jitter.
+        max_ms: Longest delay, if it is longer than that of the options.
 
     Returns:
         Milliseconds.
 
     """
     doubled = options.first_ms * 2.0 ** min(attempt - 1, 30)
-    mean = min(doubled, options.max_ms / (1 + RECONNECT_JITTER))
+    mean = min(doubled, max(options.max_ms, max_ms) / (1 + RECONNECT_JITTER))
     return mean * (1 + RECONNECT_JITTER * (2 * chance - 1))
 
 
@@ -131,8 +137,11 @@ class Reconnector:
             await self._stay(transport)
             if self._stop.is_set():
                 break
+            if not self._may_dial(self._session.refusals):
+                self._give_up(self._session.refusals, "the engine refuses this worker")
+                break
             self._set_state("reconnecting")
-            await until_stopped(asyncio.sleep(self._delay_s(1)), self._stop)
+            await until_stopped(asyncio.sleep(self._delay_after_loss_s()), self._stop)
         if self._discards:
             await asyncio.wait(self._discards, timeout=LEAVE_MS / 1000)
         self._set_state("failed" if self.failure else "disconnected")
@@ -164,6 +173,7 @@ class Reconnector:
                     if (lost := _lost(dial)) is None:
                         return dial.result()
                     failures += 1
+                    self._session.refusals = 0
                     due = due if dials else now() + self._delay_s(failures)
                     self._failed(lost, failures, bool(dials))
                 if self.failure is not None:
@@ -183,11 +193,19 @@ class Reconnector:
     def _delay_s(self, attempt: int) -> float:
         return wait_before(max(attempt, 1), self._options, self._chance()) / 1000
 
+    def _delay_after_loss_s(self) -> float:
+        if (refusals := self._session.refusals) == 0:
+            return self._delay_s(1)
+        return wait_before(refusals, self._options, self._chance(), REFUSED_MAX_MS) / 1000
+
     def _failed(self, lost: ConnectionLost, failures: int, is_dialling: bool) -> None:
         if is_dialling or self._may_dial(failures):
             self._log_once(f"Cannot reach the engine at {self._address} ({lost}); trying again")
             return
-        self.failure = f"Gave up {self._address} after {failures} attempts: {lost}"
+        self._give_up(failures, str(lost))
+
+    def _give_up(self, attempts: int, reason: str) -> None:
+        self.failure = f"Gave up {self._address} after {attempts} attempts: {reason}"
         log.error("[engine] %s", self.failure)
 
     def _discard(self, dial: asyncio.Task[Transport]) -> None:

@@ -197,7 +197,8 @@ class ReconnectOptions:
         first_ms: First delay; it doubles with every attempt, ± 30 %, so that many workers do
             not return at the same moment.
         max_ms: Longest delay, its variation included. With the default, a worker is connected
-            at most two seconds after the engine has returned.
+            at most two seconds after the engine has returned. A worker that access rules refuse
+            waits up to 30 seconds.
         max_attempts: Failed attempts in a row until the state is ``"failed"``; None: unlimited.
 
     """

@@ -120,6 +120,8 @@ class Session:
         """Whether calls wait for a connection."""
         self._connection = 0
         self._previous: tuple[str, str] | None = None
+        self.refusals = 0
+        """Connections in a row that the engine's access rules refused."""
         self.revive: Callable[[Any], Any] | None = None
         """Turns references in what the program gets into ends of channels."""
         self._capabilities: frozenset[str] = frozenset()
@@ -342,6 +344,7 @@ class Session:
     # Messages of the engine.
 
     def _on_registered(self, message: dict[str, Any]) -> None:
+        self.refusals = 0
         worker_id, token = message.get("worker_id"), message.get("reattach_token")
         if isinstance(worker_id, str) and isinstance(token, str):
             self._previous = (worker_id, token)
@@ -410,6 +413,8 @@ class Session:
 
     def _on_error(self, message: dict[str, Any]) -> None:
         body = normalise_error(message.get("error"))
+        if body["code"] == "AUTH_ERROR":
+            self.refusals += 1
         log.warning("[engine] The engine reports %s: %s", body["code"], body["message"])
 
     def _answer_unread(self, text: str, problem: str) -> None:
