@@ -17,6 +17,7 @@ import { Tokens } from "./auth/tokens.ts";
 import { Builtins } from "./builtins.ts";
 import { ChannelTable } from "./channels/channel_table.ts";
 import { findConfig, parseConfig } from "./config/config.ts";
+import { listenerChanges } from "./config/listeners.ts";
 import { FIXED_SETTINGS, withOption, withRunning } from "./config/values.ts";
 import { type ConfigWatch, watchConfig } from "./config/watch.ts";
 import { Router } from "./core/router.ts";
@@ -450,6 +451,9 @@ class AssembledEngine implements Engine {
       if (isSame(changed.engine[key], this.#config.engine[key])) continue;
       this.#log.warn("a changed setting takes effect when the engine starts anew", {
         setting: `engine.${key}`,
+        ...key === "listeners" && {
+          detail: listenerChanges(this.#config.engine.listeners, changed.engine.listeners),
+        },
       });
     }
   }

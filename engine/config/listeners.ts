@@ -33,6 +33,25 @@ export const LISTENER_KEYS = [
   "rbac",
 ] as const;
 
+/** What the file says of listeners that differs from those in force, which are those of the start. */
+export function listenerChanges(
+  running: readonly ListenerSettings[],
+  wanted: readonly ListenerSettings[],
+): string {
+  const named = (list: readonly ListenerSettings[], name: string): string | undefined =>
+    JSON.stringify(list.find((listener) => listener.name === name));
+  const names = new Set([...running, ...wanted].map(({ name }) => name));
+  const changes = [...names].flatMap((name) => {
+    const [before, after] = [named(running, name), named(wanted, name)];
+    if (before === after) return [];
+    if (before === undefined) return [`${name} is not open yet`];
+    return [
+      after === undefined ? `${name} stays open` : `${name} keeps its port, tokens and rules`,
+    ];
+  });
+  return `until the engine starts anew, ${changes.join(", ") || "their order changes nothing"}`;
+}
+
 const HOOK_KEYS = [
   "on_function_registration_function_id",
   "on_trigger_registration_function_id",

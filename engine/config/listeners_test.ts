@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parseConfig } from "./config.ts";
-import { AUTH_TIMEOUT_MS, LISTENERS_MAX } from "./listeners.ts";
+import { AUTH_TIMEOUT_MS, listenerChanges, LISTENERS_MAX } from "./listeners.ts";
 
 function parse(...lines: string[]) {
   const text = ["engine:", "  listeners:", ...lines.map((line) => `    ${line}`)].join("\n");
@@ -120,4 +120,23 @@ Deno.test("rules are listed with their source, tokens of listeners shortened", (
   const value = values.find(({ key }) => key === "engine.listeners")!;
   assert.equal(value.needs_restart, true);
   assert.equal(JSON.stringify(value).includes("very-secret-token"), false);
+});
+
+Deno.test("listenerChanges() says what stays in force until the next start", () => {
+  const running = parse(
+    "- { name: a, port: 1 }",
+    "- { name: b, port: 2 }",
+    "- { name: c, port: 3 }",
+  );
+  const wanted = parse(
+    "- { name: b, port: 2, rbac: { auth_function_id: auth::b } }",
+    "- { name: c, port: 3 }",
+    "- { name: d, port: 4 }",
+  );
+
+  assert.equal(
+    listenerChanges(running, wanted),
+    "until the engine starts anew, a stays open, b keeps its port, tokens and rules, " +
+      "d is not open yet",
+  );
 });
