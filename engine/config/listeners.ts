@@ -33,7 +33,7 @@ export const LISTENER_KEYS = [
   "rbac",
 ] as const;
 
-/** What the file says of listeners that differs from those in force, which are those of the start. */
+/** How listeners in the file differ from those in force, which are those of the start. */
 export function listenerChanges(
   running: readonly ListenerSettings[],
   wanted: readonly ListenerSettings[],
