@@ -331,13 +331,14 @@ export class Calls {
 
   #start(
     caller: Peer,
-    { callee, entry }: Replica,
+    { callee, entry, far: onEnd }: Replica,
     ids: CallerId | undefined,
     timeout_ms: number = this.#settings.invocation_timeout_ms,
     remainder: CallRemainder,
   ): void {
     const subject = entry.subject ??= this.#observer.functionOf(entry.namespace, entry.id);
-    const start = { caller, ids, callee, function_id: entry.id, subject, timeout_ms, remainder };
+    const { id: function_id } = entry;
+    const start = { caller, ids, callee, function_id, subject, timeout_ms, onEnd, remainder };
     const invocation = this.#running.open(start);
     this.#send(invocation, caller, entry, remainder, invocation.since);
   }
@@ -370,7 +371,10 @@ export class Calls {
     }
     if ("code" in chosen) return this.#errorReplies.refuse(caller, call, chosen, frame);
     const error = this.#placement.checkPayload(caller, call, frame.payload);
-    if (error) return this.#errorReplies.refuse(caller, call, error, frame);
+    if (error) {
+      chosen.far?.ended();
+      return this.#errorReplies.refuse(caller, call, error, frame);
+    }
     this.#start(caller, chosen, callerIdIn(request), call.timeout_ms, remainder);
   }
 
@@ -385,7 +389,8 @@ export class Calls {
     const { function_id, namespace = DEFAULT_NAMESPACE } = call;
     const timeout_ms = call.timeout_ms ?? this.#settings.invocation_timeout_ms;
     const subject = this.#observer.functionOf(namespace, function_id);
-    const start = { caller, ids, callee: undefined, function_id, subject, timeout_ms, remainder };
+    const none = { callee: undefined, onEnd: undefined };
+    const start = { caller, ids, function_id, subject, timeout_ms, remainder, ...none };
     return this.#running.open(start, Math.min(timeout_ms, holdMs));
   }
 
@@ -418,7 +423,7 @@ export class Calls {
     if (!chosen) return;
     if ("code" in chosen) return this.#refuse(caller, call, invocation, chosen);
     const sent = ownRemainder(chosen, call, frame) ?? remainder;
-    this.#running.assign(invocation, chosen.callee, sent, left);
+    this.#running.assign(invocation, chosen, sent, left);
     this.#send(invocation, caller, chosen.entry, sent, now);
   }
 

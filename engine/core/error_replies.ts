@@ -103,7 +103,9 @@ export class ErrorReplies {
     };
     const isEmpty = Object.keys(details).length === 0;
     const message = `Function ${call.function_id} not found`;
-    return failure("function_not_found", message, isEmpty ? undefined : details);
+    const error = failure("function_not_found", message, isEmpty ? undefined : details);
+    // The calling engine did not know yet, and may call another one.
+    return caller?.isEngine ? { ...error, retryable: true } : error;
   }
 
   /** The error for an enqueue while no worker provides queues; `request` is the call of it. */

@@ -69,11 +69,12 @@ export class CoreFirings implements Firings {
     const caller = this.#builtins.get(worker);
     if (!entry || !caller || entry.ready.length === 0) return "ordinary";
     const bytes = head.length + payload.json.length;
-    const replica = this.#functions.pick(entry, bytes, this.#calls.bounds);
+    const replica = this.#functions.pick(entry, bytes, this.#calls.bounds, caller);
     if (!replica) return "behind";
-    const { callee, own } = replica;
+    const { callee, own, far } = replica;
     if (callee.isBuiltin || own !== undefined) return "ordinary";
     if (callee.inflightCalls >= waitingCalls || callee.connection.queuedBytes >= unsentBytes) {
+      far?.ended();
       return "behind";
     }
     this.#calls.startVoid(caller, replica, this.#frame.write(head, payload));

@@ -17,6 +17,7 @@ import { SEND_AHEAD_BYTES } from "../ports/connection.ts";
 import { type MemoryBudget, UNLIMITED_MEMORY } from "../ports/memory.ts";
 import type { SchemaCheck } from "../ports/schemas.ts";
 import { nameKey, namesOf } from "./access/access.ts";
+import { FarLoad, FarPicks, WORKERS_OF_ENGINE } from "./far_load.ts";
 import type { Peer } from "./peer.ts";
 import { type Holding, NO_HOLDING, Registrations } from "./registrations.ts";
 import { bytesOf, hashOf, viewOf } from "./wire/bytes.ts";
@@ -24,6 +25,8 @@ import { BytesIndex } from "./wire/bytes_index.ts";
 
 /** Functions that one worker may register. */
 export const FUNCTIONS_PER_WORKER_MAX = 10_000;
+/** Functions that another engine may register, for all its workers. */
+export const FUNCTIONS_PER_ENGINE_MAX = 100_000;
 
 /** A call up to this size fits into what each connection has for itself. */
 const SMALL_CALL_BYTES = 64 * 1024;
@@ -39,6 +42,8 @@ export interface Replica {
   readonly holding: Holding;
   /** How its worker names the function; `undefined`: as the entry does. */
   readonly own: FunctionName | undefined;
+  /** The load of another engine; `undefined` for a worker of this one. */
+  readonly far: FarLoad | undefined;
   /** Check of its `request_format`; `undefined` before the first use, `null` when it has none. */
   check: SchemaCheck | null | undefined;
 }
@@ -49,7 +54,10 @@ export interface FunctionName {
   readonly id: string;
 }
 
-/** A registered function: at least one replica, the newest registration last. */
+/**
+ * A registered function: at least one replica, those of other engines first, then those of workers,
+ * the newest registration last.
+ */
 export interface FunctionEntry {
   readonly namespace: string;
   readonly id: string;
@@ -68,6 +76,8 @@ export interface FunctionEntry {
    * it is not found by bytes.
    */
   renamed: number;
+  /** Number of replicas that are other engines. */
+  engines: number;
   /** The observer's handle for it; `undefined` before the first call. */
   subject: ObservedFunction | undefined;
 }
@@ -76,6 +86,15 @@ export interface FunctionEntry {
 export interface LoadBounds {
   readonly max_inflight_calls_per_worker: number;
   readonly max_inflight_bytes_per_worker: number;
+  /** See `far_load.ts`. */
+  readonly cluster?: { readonly far_calls: number };
+}
+
+/** What an engine reports of one of its functions. */
+export interface EngineLoad {
+  readonly replicas: number;
+  /** Calls that the workers of these replicas execute. */
+  readonly running: number;
 }
 
 /** Outcome of {@linkcode FunctionTable.add}. */
@@ -97,6 +116,7 @@ export class FunctionTable {
   readonly #byPeer = new Map<Peer, Map<FunctionEntry, Replica>>();
   readonly #registrations: Registrations;
   readonly #memory: MemoryBudget;
+  readonly #farPicks = new FarPicks();
   #version = 0;
   /** Sums of two hashes of all ids. */
   readonly #sums = [0, 0];
@@ -201,20 +221,26 @@ export class FunctionTable {
   ): Added {
     const { id, namespace = DEFAULT_NAMESPACE } = registration;
     const known = this.find(id, namespace);
-    // A function of a built-in worker has no other replicas, so the first one decides.
-    const isBuiltin = known?.replicas[0]?.peer.isBuiltin ?? false;
-    if (isBuiltin && !peer.isBuiltin) {
+    // No other worker of this engine has a replica of a built-in's function: the last one decides.
+    const isBuiltin = known !== undefined && isOfBuiltin(known);
+    if (isBuiltin && !peer.isBuiltin && !peer.isEngine) {
       this.#registrations.release(peer, holding);
       return { isReserved: true, isNew: false, displaced: [] };
     }
-    const out = known && !isBuiltin && peer.isBuiltin ? known.replicas.map(({ peer }) => peer) : [];
+    const out = known && !isBuiltin && peer.isBuiltin
+      ? known.replicas.map(({ peer }) => peer).filter((other) => !other.isEngine)
+      : [];
     const entry = known ?? this.#open(namespace, id);
     for (const other of out) this.#drop(entry, other);
     this.#drop(entry, peer);
     const check = isEnforced(peer, registration) ? undefined : null;
     const own = ownName(peer, namespace, id);
-    const replica: Replica = { entry, peer, callee, registration, holding, own, check };
-    entry.replicas.push(replica);
+    const far = peer.isEngine ? new FarLoad() : undefined;
+    const replica: Replica = { entry, peer, callee, registration, holding, own, far, check };
+    if (far) {
+      entry.engines++;
+      entry.replicas.unshift(replica);
+    } else entry.replicas.push(replica);
     if (entry.ready !== entry.replicas || !isPreferred(replica)) refreshReady(entry);
     if (check === undefined) entry.enforcedFormats++;
     if (own && ++entry.renamed === 1) this.#hideFromBytes(entry);
@@ -271,9 +297,16 @@ export class FunctionTable {
   /**
    * The replica for a call whose remainder has `bytes` bytes: the one whose worker executes the
    * fewest calls, round-robin among equals; `undefined` when all are at their limit or draining.
+   * Where other engines offer the function, `far_load.ts` decides.
    */
-  pick(entry: FunctionEntry, bytes: number, bounds: LoadBounds): Replica | undefined {
+  pick(
+    entry: FunctionEntry,
+    bytes: number,
+    bounds: LoadBounds,
+    caller: Peer,
+  ): Replica | undefined {
     const { ready } = entry;
+    if (entry.engines > 0) return this.#pickNear(entry, bytes, bounds, caller);
     const { length } = ready;
     if (length === 1) return this.#hasRoom(ready[0]!.callee, bytes, bounds) ? ready[0] : undefined;
     let best: Replica | undefined;
@@ -288,6 +321,31 @@ export class FunctionTable {
     }
     if (best) entry.cursor = (bestAt + 1) % length;
     return best;
+  }
+
+  #pickNear(
+    entry: FunctionEntry,
+    bytes: number,
+    bounds: LoadBounds,
+    { isEngine }: Peer,
+  ): Replica | undefined {
+    const { max_inflight_calls_per_worker } = bounds;
+    const ofEngine = {
+      ...bounds,
+      max_inflight_calls_per_worker: max_inflight_calls_per_worker * WORKERS_OF_ENGINE,
+    };
+    return this.#farPicks.pick(entry, {
+      farCalls: bounds.cluster?.far_calls,
+      isFromEngine: isEngine,
+      hasRoom: ({ callee, far }) => this.#hasRoom(callee, bytes, far ? ofEngine : bounds),
+    });
+  }
+
+  /** Another engine runs so many calls of a function, in so many replicas. */
+  reportLoad(peer: Peer, function_id: string, namespace: string, load: EngineLoad): void {
+    const entry = this.find(function_id, namespace);
+    const far = entry && this.#byPeer.get(peer)?.get(entry)?.far;
+    far?.reported(load.replicas, load.running);
   }
 
   /**
@@ -325,6 +383,7 @@ export class FunctionTable {
       cursor: 0,
       enforcedFormats: 0,
       renamed: 0,
+      engines: 0,
       subject: undefined,
     };
     const entries = this.#entries.get(namespace);
@@ -349,6 +408,7 @@ export class FunctionTable {
     entry.replicas.splice(entry.replicas.indexOf(replica), 1);
     if (entry.ready !== entry.replicas) refreshReady(entry);
     if (isEnforced(peer, replica.registration)) entry.enforcedFormats--;
+    if (replica.far) entry.engines--;
     if (replica.own && --entry.renamed === 0) this.#showToBytes(entry);
     return true;
   }
@@ -391,6 +451,11 @@ export function compareEntries(
 ): number {
   if (a.id !== b.id) return a.id < b.id ? -1 : 1;
   return a.namespace === b.namespace ? 0 : a.namespace < b.namespace ? -1 : 1;
+}
+
+/** Whether a built-in worker offers a function. */
+export function isOfBuiltin({ replicas }: FunctionEntry): boolean {
+  return replicas.at(-1)?.peer.isBuiltin ?? false;
 }
 
 /** Refreshes the list of replicas that may get calls: suspect ones if there are no others. */

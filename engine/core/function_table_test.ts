@@ -18,12 +18,14 @@ function peer(id: string, builtin: string | null = null): Peer {
   return new Peer(new FakeConnection(id), { id, reattach_token: "", info, connected_at_ms: 0 });
 }
 
+const CALLER = peer("caller");
+
 function register(table: FunctionTable, worker: Peer, id: string, namespace?: string): void {
   table.add(worker, { type: "registerfunction", id, ...(namespace ? { namespace } : {}) });
 }
 
 function pick(table: FunctionTable, id: string, bounds = BOUNDS): string | undefined {
-  return table.pick(table.find(id)!, 10, bounds)?.peer.id;
+  return table.pick(table.find(id)!, 10, bounds, CALLER)?.peer.id;
 }
 
 Deno.test("FunctionTable.pick() alternates between equally busy workers", () => {

@@ -8,7 +8,7 @@
  * @module
  */
 import type { ObservedFunction } from "../ports/call_observer.ts";
-import { Invocation, type Peer } from "./peer.ts";
+import { type EndListener, Invocation, type Peer } from "./peer.ts";
 import { bytesEqual, bytesOf, copyWords, NO_BYTES, viewOf } from "./wire/bytes.ts";
 import { type CallerId, UUID_BYTES } from "./wire/frame_parts.ts";
 
@@ -23,6 +23,8 @@ export interface NewInvocation {
   readonly timeout_ms: number;
   readonly since: number;
   readonly bytes: number;
+  /** Is called by the user of this table when the call ends. */
+  readonly onEnd: EndListener | undefined;
 }
 
 /** Offset of the four hexadecimal digits that change with every use. */
@@ -60,6 +62,7 @@ export class Invocations {
     record.timeout_ms = opening.timeout_ms;
     record.since = opening.since;
     record.bytes = opening.bytes;
+    record.onEnd = opening.onEnd;
     if (opening.caller) {
       nameFor(record, opening.ids);
       opening.caller.waiting.add(record.hash, record.slot);

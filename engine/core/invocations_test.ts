@@ -20,7 +20,7 @@ function peer(id: string): Peer {
 
 function open(table: Invocations, caller: Peer, callerId: string, callee = peer("w")): Invocation {
   const subject = { function_id: "f", namespace: "default" };
-  const call = { function_id: "f", subject, timeout_ms: 1, since: 0, bytes: 10 };
+  const call = { function_id: "f", subject, timeout_ms: 1, since: 0, bytes: 10, onEnd: undefined };
   return table.open({ caller, ids: callerIdOf(callerId), callee, ...call });
 }
 
@@ -125,7 +125,8 @@ Deno.test("ids of a caller that share a hash are kept apart, whichever have ende
     const table = new Invocations(SECRET);
     const caller = peer("c");
     const subject = { function_id: "f", namespace: "default" };
-    const about = { callee: undefined, function_id: "f", subject, timeout_ms: 1, since: 0 };
+    const none = { callee: undefined, onEnd: undefined };
+    const about = { ...none, function_id: "f", subject, timeout_ms: 1, since: 0 };
     const calls = all.map((id) => table.open({ caller, ids: named(id), ...about, bytes: 10 }));
     const running = new Set(all);
 
@@ -182,7 +183,8 @@ Deno.test("a caller's id may have any length, and is copied from the frame", () 
   const ids = [1, 2, 35, 36, 37, 64, 128, 3_000].map((length) => "x".repeat(length));
   ids.push("é".repeat(18), "東".repeat(40), "😀");
   const subject = { function_id: "f", namespace: "default" };
-  const about = { callee: undefined, function_id: "f", subject, timeout_ms: 1, since: 0 };
+  const none = { callee: undefined, onEnd: undefined };
+  const about = { ...none, function_id: "f", subject, timeout_ms: 1, since: 0 };
 
   for (let round = 0; round < 3; round++) {
     const calls = ids.map((id) => {
@@ -216,7 +218,8 @@ Deno.test("a void call has no caller id, even if its record had one before", () 
   const first = open(table, peer("c"), "i1");
   table.close(first);
   const subject = { function_id: "f", namespace: "default" };
-  const about = { callee: undefined, function_id: "f", subject, timeout_ms: 1, since: 0 };
+  const none = { callee: undefined, onEnd: undefined };
+  const about = { ...none, function_id: "f", subject, timeout_ms: 1, since: 0 };
   const second = table.open({ caller: undefined, ids: callerIdOf("i2"), ...about, bytes: 1 });
 
   assert.equal(second, first);

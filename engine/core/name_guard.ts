@@ -16,7 +16,7 @@
  */
 import type { Announcement } from "../../sdk/typescript/wire/protocol.ts";
 import type { ErrorReplies } from "./error_replies.ts";
-import type { FunctionEntry, FunctionTable } from "./function_table.ts";
+import { type FunctionEntry, type FunctionTable, isOfBuiltin } from "./function_table.ts";
 import type { Peer } from "./peer.ts";
 
 /** Pairs of workers and functions that were reported; beyond, all may be reported again. */
@@ -52,7 +52,8 @@ export class NameGuard {
 
   /** The worker because of which a worker may not offer a function; `undefined`: it may. */
   ownerAgainst(peer: Peer, function_id: string, namespace: string): Peer | undefined {
-    if (this.#shared === undefined || peer.isBuiltin || this.#isShared(function_id)) {
+    const isExempt = peer.isBuiltin || peer.isEngine;
+    if (this.#shared === undefined || isExempt || this.#isShared(function_id)) {
       return undefined;
     }
     const other = this.#other(peer, this.#functions.find(function_id, namespace));
@@ -74,10 +75,13 @@ export class NameGuard {
   }
 
   /** The names under which a function is offered, if they differ and it is not listed as shared. */
-  contenders({ id, replicas }: FunctionEntry): string[] {
-    if (replicas.length < 2 || replicas[0]!.peer.isBuiltin) return [];
+  contenders(entry: FunctionEntry): string[] {
+    const { id, replicas } = entry;
+    if (replicas.length < 2) return [];
+    const near = entry.replicas.filter(({ peer }) => !peer.isEngine);
+    if (near.length < 2 || isOfBuiltin(entry)) return [];
     const names = new Set<string>();
-    for (const { peer } of replicas) {
+    for (const { peer } of near) {
       names.add(chosenName(peer) ?? UNNAMED);
       if (names.size === OWNERS_SHOWN_MAX) break;
     }
@@ -102,7 +106,10 @@ export class NameGuard {
 
   /** Another worker that offers a function: the first, since equal names need no second look. */
   #other(peer: Peer, entry: FunctionEntry | undefined): Peer | undefined {
-    const [first, second] = entry?.replicas ?? [];
+    const replicas = entry?.replicas ?? [];
+    // Those of other engines come first; their names were checked there.
+    const at = entry?.engines ?? 0;
+    const [first, second] = [replicas[at], replicas[at + 1]];
     return first?.peer === peer ? second?.peer : first?.peer;
   }
 

@@ -10,7 +10,7 @@
  */
 import { DEFAULT_NAMESPACE, type InvokeFunction } from "../../sdk/typescript/wire/protocol.ts";
 import { type MemoryBudget, UNLIMITED_MEMORY } from "../ports/memory.ts";
-import type { Invocation, Peer } from "./peer.ts";
+import type { EndListener, Invocation, Peer } from "./peer.ts";
 
 /** Longest time that a call is parked, in milliseconds. */
 export const CALL_PARK_MS = 5_000;
@@ -40,7 +40,7 @@ export function targetOf(function_id: string, namespace: string = DEFAULT_NAMESP
 }
 
 /** The parked calls. */
-export class ParkedCalls {
+export class ParkedCalls implements EndListener {
   /** In order of arrival. */
   readonly #byTarget = new Map<Target, Set<ParkedCall>>();
   readonly #byRecord = new Map<Invocation, ParkedCall>();
@@ -91,6 +91,7 @@ export class ParkedCalls {
     if (queue) queue.add(parked);
     else this.#byTarget.set(target, new Set([parked]));
     this.#byRecord.set(parked.invocation, parked);
+    parked.invocation.onEnd = this;
   }
 
   /** The calls that are parked for a function, oldest first. */
@@ -112,8 +113,14 @@ export class ParkedCalls {
     queue.delete(parked);
     if (queue.size === 0) this.#byTarget.delete(target);
     this.#byRecord.delete(invocation);
+    invocation.onEnd = undefined;
     this.#bytes -= parked.frame.length;
     this.#memory.release("queues", parked.frame.length);
+  }
+
+  /** A parked call has ended. */
+  ended(invocation: Invocation): void {
+    this.remove(invocation);
   }
 
   /** Parked calls whose function no handover expects. */

@@ -35,6 +35,8 @@ export interface PeerInfo {
   readonly builtin: string | null;
   /** A command line of the engine's own user on this machine. Default: false. */
   readonly operator?: boolean;
+  /** Name of the engine of the cluster at the other end. Default: a worker is there. */
+  readonly engine?: string;
   /** What it may do. Default: everything. */
   readonly access?: Access | undefined;
   /** Id of the token by which it came, if that was created by `engine token`. */
@@ -71,6 +73,8 @@ export class Peer {
   announcement: Announcement | undefined;
   /** Whether it is a built-in worker. */
   readonly isBuiltin: boolean;
+  /** Whether another engine is at the other end. */
+  readonly isEngine: boolean;
   /** What it may do; `undefined`: everything. */
   readonly access: Access | undefined;
   /** Executes its functions whose implementation is a URL; `undefined` while it has none. */
@@ -109,6 +113,7 @@ export class Peer {
     this.info = identity.info;
     this.connected_at_ms = identity.connected_at_ms;
     this.isBuiltin = identity.info.builtin !== null;
+    this.isEngine = identity.info.engine !== undefined;
     this.access = identity.info.access;
     this.endpoint = { worker_id: identity.id };
   }
@@ -135,7 +140,8 @@ export class Peer {
 
   /** Display name, for something that it registered under this id. */
   nameFor(id: string): string {
-    return this.info.builtin ?? this.announcement?.name ?? id.split("::", 1)[0]!;
+    return this.info.builtin ?? this.info.engine ?? this.announcement?.name ??
+      id.split("::", 1)[0]!;
   }
 
   /** Stores what the worker announced. */
@@ -237,6 +243,11 @@ const NO_VIEW = viewOf(NO_BYTES);
 /** The function of a free record. */
 const NO_FUNCTION: ObservedFunction = { function_id: "", namespace: "" };
 
+/** Is called when the record of a call is closed. */
+export interface EndListener {
+  ended(invocation: Invocation): void;
+}
+
 /** The record of one call, reused by later calls. */
 export class Invocation implements Due, ObservedCall {
   due = 0;
@@ -269,6 +280,8 @@ export class Invocation implements Due, ObservedCall {
   order = 0;
   /** When it was opened, by the clock's now(). */
   since = 0;
+  /** What else has to know of its end: the parked calls, or the engine that executes it. */
+  onEnd: EndListener | undefined;
   /** The observer's handle for the function. */
   subject: ObservedFunction = NO_FUNCTION;
   readonly slot: number;

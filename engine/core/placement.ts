@@ -62,7 +62,7 @@ export class Placement {
   find(caller: Peer, call: Envelope): Replica | undefined {
     const entry = this.#functions.findBytes(call.view, call.functionStart, call.functionEnd);
     if (!entry || (entry.enforcedFormats > 0 && this.#validates(caller))) return undefined;
-    return this.#functions.pick(entry, call.end - call.idEnd, this.#settings);
+    return this.#functions.pick(entry, call.end - call.idEnd, this.#settings, caller);
   }
 
   /**
@@ -79,12 +79,16 @@ export class Placement {
     const { function_id, namespace } = call;
     const entry = this.#functions.find(function_id, namespace);
     if (!entry) return undefined;
-    const replica = this.#functions.pick(entry, bytes, this.#settings) ??
+    const replica = this.#functions.pick(entry, bytes, this.#settings, caller) ??
       this.#functions.pickSelf(entry, caller, bytes, this.#settings);
     if (replica) {
-      return this.#payloadError(caller, replica, call, payload) ?? replica;
+      const error = this.#payloadError(caller, replica, call, payload);
+      if (error) replica.far?.ended();
+      return error ?? replica;
     }
     if (entry.ready.length === 0) return undefined;
+    // What the calling engine knows of this one is out of date.
+    if (caller.isEngine && entry.ready.every(({ peer }) => peer.isEngine)) return undefined;
     const who = `every worker that offers ${function_id}, or the engine's memory, is at its bound`;
     return failure("overloaded", `Function ${function_id} is overloaded: ${who}`);
   }
@@ -95,9 +99,12 @@ export class Placement {
     return replica && this.#payloadError(caller, replica, call, payload);
   }
 
-  /** Firings of built-in workers are not checked: the trigger type defines their payload. */
+  /**
+   * Firings of built-in workers are not checked: the trigger type defines their payload. A call
+   * from another engine was checked there.
+   */
   #validates(caller: Peer): boolean {
-    return this.#settings.validate_payloads && !caller.isBuiltin;
+    return this.#settings.validate_payloads && !caller.isBuiltin && !caller.isEngine;
   }
 
   #payloadError(

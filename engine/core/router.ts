@@ -57,7 +57,13 @@ import { Calls, type RouterSettings } from "./calls.ts";
 import { CORE_FUNCTIONS, CoreFunctions } from "./core_functions.ts";
 import { ErrorReplies, failure } from "./error_replies.ts";
 import { CoreFirings } from "./firings.ts";
-import { FUNCTIONS_PER_WORKER_MAX, FunctionTable } from "./function_table.ts";
+import {
+  type EngineLoad,
+  FUNCTIONS_PER_ENGINE_MAX,
+  FUNCTIONS_PER_WORKER_MAX,
+  FunctionTable,
+  isOfBuiltin,
+} from "./function_table.ts";
 import { isEqualSecret } from "./guards.ts";
 import { Handovers } from "./handovers.ts";
 import { callSourceOf, LiveDirectory } from "./live_directory.ts";
@@ -69,7 +75,12 @@ import { Placement } from "./placement.ts";
 import { NO_HOLDING, Registrations } from "./registrations.ts";
 import { Servers } from "./served.ts";
 import { Session, type SessionOwner } from "./session.ts";
-import { type Trigger, TRIGGERS_PER_WORKER_MAX, TriggerTable } from "./trigger_table.ts";
+import {
+  type Trigger,
+  TRIGGERS_PER_ENGINE_MAX,
+  TRIGGERS_PER_WORKER_MAX,
+  TriggerTable,
+} from "./trigger_table.ts";
 import type { Envelope } from "./wire/envelope.ts";
 import type { ByteRange, ParsedFrame } from "./wire/parsed_frame.ts";
 
@@ -233,6 +244,12 @@ export class Router {
     return new Session(peer, { clock, calls, errorReplies, owner, telemetry });
   }
 
+  /** The engine behind a connection has reported how busy it is with a function. */
+  reportLoad(worker_id: string, function_id: string, namespace: string, load: EngineLoad): void {
+    const peer = this.#sessions.get(worker_id)?.peer;
+    if (peer?.isEngine) this.#functions.reportLoad(peer, function_id, namespace, load);
+  }
+
   /** Ends the connections that `isOver` chooses, each with an `error` frame before. */
   endWhere(isOver: (info: PeerInfo) => boolean, error: ErrorBody): void {
     for (const session of [...this.#sessions.values()]) {
@@ -383,7 +400,8 @@ export class Router {
     const owner = this.#names.ownerAgainst(peer, id, namespace);
     if (owner) return this.#rejectStranger(peer, owner, namespace, id);
     const count = this.#functions.countOf(peer);
-    if (count >= FUNCTIONS_PER_WORKER_MAX && !this.#isRegistered(peer, id, namespace)) {
+    const most = peer.isEngine ? FUNCTIONS_PER_ENGINE_MAX : FUNCTIONS_PER_WORKER_MAX;
+    if (count >= most && !this.#isRegistered(peer, id, namespace)) {
       const text = `Function ${id} is refused: a worker offers at most ${count}`;
       return this.#refuse(peer, failure("overloaded", text));
     }
@@ -493,15 +511,17 @@ export class Router {
 
   #isBuiltin(function_id: string, namespace: string = DEFAULT_NAMESPACE): boolean {
     if (namespace === DEFAULT_NAMESPACE && CORE_FUNCTIONS.has(function_id)) return true;
-    return this.#functions.find(function_id, namespace)?.replicas[0]?.peer.isBuiltin ?? false;
+    const entry = this.#functions.find(function_id, namespace);
+    return entry !== undefined && isOfBuiltin(entry);
   }
 
   #isFull(peer: Peer): boolean {
-    return this.#triggers.countOf(peer) >= TRIGGERS_PER_WORKER_MAX;
+    const most = peer.isEngine ? TRIGGERS_PER_ENGINE_MAX : TRIGGERS_PER_WORKER_MAX;
+    return this.#triggers.countOf(peer) >= most;
   }
 
   #isReserved(peer: Peer, id: string): boolean {
-    return id.startsWith(ENGINE_PREFIX) && !peer.isBuiltin;
+    return id.startsWith(ENGINE_PREFIX) && !peer.isBuiltin && !peer.isEngine;
   }
 
   #reject(peer: Peer, namespace: string, function_id: string): void {

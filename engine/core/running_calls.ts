@@ -14,7 +14,8 @@ import { Deadlines } from "./deadlines.ts";
 import { errorRemainder } from "./error_replies.ts";
 import { Invocations } from "./invocations.ts";
 import type { ParkedCalls } from "./parked_calls.ts";
-import type { Invocation, Peer } from "./peer.ts";
+import type { Replica } from "./function_table.ts";
+import type { EndListener, Invocation, Peer } from "./peer.ts";
 import { bytesOf, copyWords, NO_BYTES, viewOf } from "./wire/bytes.ts";
 import {
   CALL_PREFIX,
@@ -51,6 +52,8 @@ export interface NewCall {
   readonly function_id: string;
   readonly subject: ObservedFunction;
   readonly timeout_ms: number;
+  /** Is called when the call has ended. */
+  readonly onEnd: EndListener | undefined;
   readonly remainder: CallRemainder;
 }
 
@@ -115,7 +118,7 @@ export class RunningCalls {
 
   /** Opens a call that falls due in `due_ms`. */
   open(call: NewCall, due_ms: number = call.timeout_ms): Invocation {
-    const { caller, ids, callee, function_id, subject, timeout_ms, remainder } = call;
+    const { caller, ids, callee, function_id, subject, timeout_ms, onEnd, remainder } = call;
     const since = this.#clock.now();
     const invocation = this.#invocations.open({
       caller: ids && caller,
@@ -126,6 +129,7 @@ export class RunningCalls {
       timeout_ms,
       since,
       bytes: callee ? remainder.end - remainder.idEnd : 0,
+      onEnd,
     });
     this.#deadlines.add(invocation, due_ms, since);
     this.#observer.opened(invocation, caller.endpoint, remainder);
@@ -133,8 +137,14 @@ export class RunningCalls {
   }
 
   /** Gives a parked call its callee; `left` is its remaining time in milliseconds. */
-  assign(invocation: Invocation, callee: Peer, remainder: CallRemainder, left: number): void {
+  assign(
+    invocation: Invocation,
+    { callee, far }: Pick<Replica, "callee" | "far">,
+    remainder: CallRemainder,
+    left: number,
+  ): void {
     this.#parked.remove(invocation);
+    invocation.onEnd = far;
     this.#deadlines.remove(invocation);
     this.#deadlines.add(invocation, left);
     this.#invocations.assign(invocation, callee, remainder.end - remainder.idEnd);
@@ -228,7 +238,7 @@ export class RunningCalls {
   }
 
   #close(invocation: Invocation): void {
-    if (!invocation.callee) this.#parked.remove(invocation);
+    invocation.onEnd?.ended(invocation);
     this.#deadlines.remove(invocation);
     this.#invocations.close(invocation);
   }

@@ -61,7 +61,8 @@ function setup(observing: Partial<CallObserver> = {}, builtin: string | null = n
   const parked = new ParkedCalls();
   const calls = new RunningCalls({ clock, parked, observer, secret: SECRET, onDue });
   const remainder = read(FRAME);
-  const about = { callee: worker, function_id: "f", subject: SUBJECT, timeout_ms: 50 };
+  const call = { function_id: "f", subject: SUBJECT, timeout_ms: 50 };
+  const about = { ...call, callee: worker, onEnd: undefined };
   const open = (ids = callerIdOf("i1"), its: CallRemainder = remainder) =>
     calls.open({ caller, ids, ...about, remainder: its });
   return { clock, events, due, caller, worker, calls, remainder, open };

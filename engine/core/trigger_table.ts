@@ -34,6 +34,8 @@ import { type Holding, NO_HOLDING, Registrations } from "./registrations.ts";
 
 /** Triggers and trigger types that one worker may register. */
 export const TRIGGERS_PER_WORKER_MAX = 10_000;
+/** The same for another engine, for all its workers. */
+export const TRIGGERS_PER_ENGINE_MAX = 100_000;
 /** Characters that are kept of a provider's reason to refuse a trigger. */
 const REFUSAL_CHARS_MAX = 500;
 
@@ -188,6 +190,10 @@ export class TriggerTable {
   ): boolean {
     const type = this.types.open(registration.id, registration.namespace);
     const active = type.providers.at(-1)?.peer;
+    if (peer.isEngine && active && active !== peer) {
+      this.types.addProvider(type, { peer, registration, holding });
+      return true; // It takes over when the others have left.
+    }
     if (active?.isBuiltin && !peer.isBuiltin) {
       this.#registrations.release(peer, holding);
       return false;
@@ -455,7 +461,7 @@ export interface Provider {
 export interface TriggerType {
   readonly namespace: string;
   readonly id: string;
-  /** The last one serves the type; empty without a provider. */
+  /** The last one serves the type, other engines come first; empty without a provider. */
   readonly providers: Provider[];
   /** All triggers of the type, by id. */
   readonly triggers: LargeMap<Trigger>;
@@ -522,10 +528,11 @@ export class TriggerTypes {
     return this.find(id, namespace)?.providers.find((one) => one.peer === peer)?.holding;
   }
 
-  /** Makes a worker the newest provider of a type. */
+  /** Makes a worker the newest provider of a type; an engine goes behind all others. */
   addProvider(type: TriggerType, provider: Provider): void {
     this.removeProvider(type, provider.peer);
-    type.providers.push(provider);
+    if (provider.peer.isEngine) type.providers.unshift(provider);
+    else type.providers.push(provider);
     const owned = this.#byPeer.get(provider.peer);
     if (owned) owned.add(type);
     else this.#byPeer.set(provider.peer, new Set([type]));

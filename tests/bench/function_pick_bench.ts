@@ -15,6 +15,8 @@ function peer(id: string): Peer {
   return new Peer(new FakeConnection(id), { id, reattach_token: "", info, connected_at_ms: 0 });
 }
 
+const CALLER = peer("caller");
+
 /** A table of so many functions, each with so many replicas. */
 function tableOf(functions: number, replicas: number): FunctionTable {
   const table = new FunctionTable();
@@ -35,7 +37,7 @@ for (const functions of [10, 1_000, 100_000]) {
     group: "pick among functions",
     name: `${functions} functions`,
     baseline: functions === 10,
-    fn: () => void table.pick(table.find(middle)!, 100, DEFAULT_SETTINGS),
+    fn: () => void table.pick(table.find(middle)!, 100, DEFAULT_SETTINGS, CALLER),
   });
 }
 
@@ -46,6 +48,6 @@ for (const replicas of [1, 3, 30]) {
     group: "pick among replicas",
     name: `${replicas} replicas`,
     baseline: replicas === 1,
-    fn: () => void table.pick(table.find("group::f0")!, 100, DEFAULT_SETTINGS),
+    fn: () => void table.pick(table.find("group::f0")!, 100, DEFAULT_SETTINGS, CALLER),
   });
 }
