@@ -52,7 +52,15 @@ export type {
   StreamTriggerOptions,
   UpdateOp,
 } from "./sdk/typescript/builtin/streams.ts";
-export { registerWorker, Worker } from "./sdk/typescript/worker.ts";
+export { registerWorker } from "./sdk/typescript/register_worker.ts";
+export { Worker } from "./sdk/typescript/worker.ts";
+export type {
+  SchemaInput,
+  SchemaIssue,
+  SchemaOutput,
+  SchemaResult,
+  StandardSchema,
+} from "./sdk/typescript/typed/standard_schema.ts";
 export {
   EngineError,
   type ErrorOptions,
@@ -72,6 +80,7 @@ export {
   type QueueDeclaration,
   type ReconnectOptions,
   type Registration,
+  type SchemaOptions,
   TriggerAction,
   type TriggerHandlers,
   type TriggerInput,
@@ -85,6 +94,7 @@ export type {
   EnqueueOptions,
   ErrorBody,
   Json,
+  JsonInput,
   JsonObject,
 } from "./sdk/typescript/wire/protocol.ts";
 export type {

@@ -3,7 +3,7 @@ import type { WorkerState } from "./ports/supervision.ts";
 import { builtinWorkers } from "../workers/mod.ts";
 import { EngineAbsences } from "./absences.ts";
 import { startEngine } from "./engine.ts";
-import { registerWorker } from "../sdk/typescript/worker.ts";
+import { registerWorker } from "../sdk/typescript/register_worker.ts";
 
 const KNOWN = [
   { name: "engine-state", parse: () => ({}), offers: { functions: ["state::*", "keep"] } },

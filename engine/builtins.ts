@@ -10,7 +10,8 @@
 import { describeThrown, EngineError } from "../sdk/typescript/wire/errors.ts";
 import { ENGINE_URL_DEFAULT } from "../sdk/typescript/wire/limits.ts";
 import type { Dial } from "../sdk/typescript/wire/transport.ts";
-import { registerWorker, type Worker } from "../sdk/typescript/worker.ts";
+import { registerWorker } from "../sdk/typescript/register_worker.ts";
+import type { Worker } from "../sdk/typescript/worker.ts";
 import type { BuiltinWorker, EngineHost } from "../workers/kit/define.ts";
 import { TaskQueue } from "./platform/task_queue.ts";
 import type { Clock } from "./ports/clock.ts";

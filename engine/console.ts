@@ -10,7 +10,8 @@ import { addressKey, randomSecret, type Token } from "../workers/console/access.
 import { withoutSecrets } from "../sdk/typescript/arguments.ts";
 import { EngineError } from "../sdk/typescript/wire/errors.ts";
 import { CONSOLE_PORT } from "../workers/console/mod.ts";
-import { registerWorker, type Worker } from "../sdk/typescript/worker.ts";
+import { registerWorker } from "../sdk/typescript/register_worker.ts";
+import type { Worker } from "../sdk/typescript/worker.ts";
 import { readControlKey } from "./auth/control_key.ts";
 import { dialAsUser } from "./auth/user_dial.ts";
 import { socketBounds } from "./platform/descriptors.ts";

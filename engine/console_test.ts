@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { Json } from "../sdk/typescript/wire/protocol.ts";
-import { registerWorker } from "../sdk/typescript/worker.ts";
+import { registerWorker } from "../sdk/typescript/register_worker.ts";
 import { ConsoleClient, tokenIn } from "../tests/console/console_client.ts";
 import { operatorUrl, startConsole } from "./console.ts";
 import { type Engine, startEngine } from "./engine.ts";

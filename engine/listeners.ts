@@ -10,7 +10,8 @@
 import { ENGINE_URL_DEFAULT } from "../sdk/typescript/wire/limits.ts";
 import type { Json } from "../sdk/typescript/wire/protocol.ts";
 import type { Dial } from "../sdk/typescript/wire/transport.ts";
-import { registerWorker, type Worker } from "../sdk/typescript/worker.ts";
+import { registerWorker } from "../sdk/typescript/register_worker.ts";
+import type { Worker } from "../sdk/typescript/worker.ts";
 import { errorBody } from "../sdk/typescript/wire/errors.ts";
 import { decidingFunctions, hasRules, ListenerAccess } from "./auth/listener_access.ts";
 import type { ListenerSettings } from "./ports/config.ts";

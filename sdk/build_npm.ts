@@ -213,6 +213,7 @@ async function sourcePaths(): Promise<string[]> {
   };
   await walk("sdk/typescript");
   await walk("sdk/browser");
+  await walk("sdk/testing");
   return paths.sort();
 }
 

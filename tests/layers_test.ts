@@ -30,7 +30,7 @@ const LAYERS: readonly Layer[] = [
   { name: "core", files: /^engine\/core\//, layers: ["contract", "ports", "core"] },
   {
     name: "sdk",
-    files: /^(sdk\/(typescript|browser)\/|mod\.ts$)/,
+    files: /^(sdk\/(typescript|browser|testing)\/|mod\.ts$)/,
     layers: ["contract", "sdk"],
     packages: {
       ws: /ws_(transport|socket)\.ts$/,

@@ -20,7 +20,7 @@ const SLOWEST = 10;
 /** Of a command in the output. */
 const COMMAND_CHARS_MAX = 200;
 /** Unit tests, beside their sources. */
-const UNIT_TEST = /^(engine|workers|cli|sdk\/typescript)\/.*_test\.tsx?$/;
+const UNIT_TEST = /^(engine|workers|cli|sdk\/typescript|sdk\/testing)\/.*_test\.tsx?$/;
 /** Unit tests that boot machines, or run a whole suite on sockets; only the full run has them. */
 const SLOW_UNIT_TEST = /^engine\/(vm\/|transport\/\w+_listener_test)/;
 /** Quick tests that read the tree. */
@@ -45,7 +45,8 @@ const doors = ["mod.ts", "engine/mod.ts", "sdk/browser/mod.ts"];
 /** Their documentation has examples. */
 const examples = [
   ...doors,
-  ...["logger", "options", "worker", "wire/errors"].map((name) => `sdk/typescript/${name}.ts`),
+  ...["logger", "options", "register_worker", "worker", "wire/errors", "typed/standard_schema"]
+    .map((name) => `sdk/typescript/${name}.ts`),
   "sdk/browser/client.ts",
 ];
 const coverage = `${ROOT}coverage`;

@@ -209,8 +209,8 @@ type Json = null | boolean | number | string | Json[] | JsonObject;
 
 /** Optional properties of an {@linkcode EngineError}. */
 interface ErrorOptions {
-    /** The values to act on. */
-    readonly details?: JsonObject;
+    /** The values to act on: any object that JSON can represent. */
+    readonly details?: object;
     /**
      * Whether the handler did not start and the same call can succeed later.
      *
@@ -301,15 +301,15 @@ interface ConfigurationOptions {
      * JSON Schema of the value. With any of these members the configuration is registered first; a
      * value that it has stays.
      */
-    readonly schema?: Json | undefined;
+    readonly schema?: JsonInput | undefined;
     /** The value if it has none yet. */
-    readonly initial_value?: Json | undefined;
+    readonly initial_value?: JsonInput | undefined;
     /** Name in listings. @default the id */
     readonly name?: string | undefined;
     /** One sentence for listings. */
     readonly description?: string | undefined;
     /** Any JSON, for listings. */
-    readonly metadata?: Json | undefined;
+    readonly metadata?: JsonInput | undefined;
     /**
      * Receives what a later read failed with; once until it changes. The value stays as it is.
      *
@@ -317,6 +317,12 @@ interface ConfigurationOptions {
      */
     readonly onError?: ((error: EngineError) => void) | undefined;
 }
+
+/**
+ * A value to be sent as JSON. As {@linkcode Json}, but of any object type: TypeScript accepts an
+ * interface for no type that has an index signature.
+ */
+type JsonInput = null | boolean | number | string | object;
 
 /**
  * A configuration whose {@linkcode LiveConfiguration.value} is always the present one. Created by
@@ -433,15 +439,15 @@ declare class Logger {
      */
     constructor(worker?: LogTarget, service?: string);
     /** Logs details that are useful only to find a bug. */
-    trace(message: string, data?: Json): void;
+    trace(message: string, data?: JsonInput): void;
     /** Logs information for debugging. */
-    debug(message: string, data?: Json): void;
+    debug(message: string, data?: JsonInput): void;
     /** Logs a normal event. */
-    info(message: string, data?: Json): void;
+    info(message: string, data?: JsonInput): void;
     /** Logs an event that needs attention. */
-    warn(message: string, data?: Json): void;
+    warn(message: string, data?: JsonInput): void;
     /** Logs a failure. */
-    error(message: string, data?: Json): void;
+    error(message: string, data?: JsonInput): void;
 }
 
 /** The parts of a worker that a {@linkcode Logger} uses. */
@@ -482,7 +488,7 @@ interface CallRequest<In = Json> {
     /** The same as `timeout_ms`. */
     readonly timeoutMs?: number | undefined;
     /** Second argument of the handler. */
-    readonly metadata?: Json | undefined;
+    readonly metadata?: JsonInput | undefined;
     /** Namespace of the function. @default `default` */
     readonly namespace?: string | undefined;
     /** Cancels the call when aborted: an `AbortSignal`, or the part of one that is used. */
@@ -620,7 +626,7 @@ interface StreamGroup<Item = Json> {
      * @param data Any JSON. Default: `null`.
      * @param item_id The item that it is about. Default: none.
      */
-    send(type: string, data?: Json, item_id?: string): Promise<void>;
+    send(type: string, data?: JsonInput, item_id?: string): Promise<void>;
 }
 
 /** What `set` and `update` of an item did. */
@@ -644,11 +650,11 @@ interface StreamChange<Item = Json> {
 type UpdateOp = {
     readonly type: "set";
     readonly path: string;
-    readonly value: Json;
+    readonly value: JsonInput;
 } | {
     readonly type: "merge";
     readonly path?: string | readonly string[];
-    readonly value: JsonObject;
+    readonly value: object;
 } | {
     readonly type: "increment" | "decrement";
     readonly path: string;
@@ -656,7 +662,7 @@ type UpdateOp = {
 } | {
     readonly type: "append";
     readonly path?: string | readonly string[];
-    readonly value: Json;
+    readonly value: JsonInput;
 } | {
     readonly type: "remove";
     readonly path: string;
@@ -702,7 +708,7 @@ interface CallContext {
     /** W3C `baggage` of the call. */
     readonly baggage: string | undefined;
     /** Sends `data` to the `onProgress` of the caller; ignored when the call has ended. */
-    progress(data: Json): void;
+    progress(data: JsonInput): void;
 }
 
 /** An event of a stream, as the function of a trigger of type `stream` gets it. */
@@ -748,7 +754,7 @@ interface StreamTriggerOptions {
     /** A function that gets the same payload first; when it returns `false`, nothing is called. */
     readonly condition_function_id?: string | undefined;
     /** Second argument of the handler. */
-    readonly metadata?: Json | undefined;
+    readonly metadata?: JsonInput | undefined;
 }
 
 /** A registered function, trigger or trigger type. */
@@ -844,7 +850,8 @@ interface StreamSource<Item = Json> {
 
 /**
  * Creates a worker, which connects to the engine in the background: registrations and calls are
- * sent as soon as the connection is open. It reconnects until {@linkcode Worker.shutdown}.
+ * sent as soon as the connection is open. It reconnects until {@linkcode Worker.shutdown}. While a
+ * test engine of `engine-sdk/testing` runs in this process, it connects to that one instead.
  *
  * @param url Address of the engine: `ws:`, `wss:`, `http:` or `https:`.
  * Default: ENGINE_URL, else `ws://127.0.0.1:49134`.
@@ -999,7 +1006,7 @@ interface WorkerClock {
 
 /**
  * A worker: registers functions and triggers with an engine, and calls functions of other workers.
- * Created by {@linkcode registerWorker}.
+ * Created by `registerWorker()`.
  *
  * @example A worker that ends with a block
  * ```ts
@@ -1021,7 +1028,7 @@ declare class Worker implements AsyncDisposable {
     /** Name in listings and logs. */
     readonly name: string;
     private constructor();
-    /** {@linkcode registerWorker} for an address that has been checked; use that instead. */
+    /** `registerWorker()` for an address that has been checked; use that instead. */
     static connect(url: string, options: WorkerOptions): Worker;
     /** State of the connection to the engine; `onConnectionState` reports its changes. */
     get connectionState(): ConnectionState;
@@ -1048,6 +1055,14 @@ declare class Worker implements AsyncDisposable {
      * await worker.shutdown();
      * ```
      */
+    registerFunction<In extends StandardSchema, Out extends StandardSchema = StandardSchema>(id: string, handler: Handler<SchemaOutput<In>, SchemaInput<Out>>, options: SchemaOptions<In, Out> & {
+        readonly input: In;
+    }): Registration;
+    /** Registers a function whose result has a schema. */
+    registerFunction<Out extends StandardSchema, In = Json>(id: string, handler: Handler<In, SchemaInput<Out>>, options: SchemaOptions<never, Out> & {
+        readonly output: Out;
+    }): Registration;
+    /** Registers a function without schemas of a library; its payload has the type you write. */
     registerFunction<In = Json, Out = unknown>(id: string, handler: Handler<In, Out>, options?: FunctionOptions): Registration;
     /**
      * Registers a function whose implementation is a URL: the engine makes the request, and callers
@@ -1131,7 +1146,7 @@ declare class Worker implements AsyncDisposable {
      * await worker.shutdown();
      * ```
      */
-    trigger<In = Json, Out = Json>(request: CallRequest<In>): Promise<Out>;
+    trigger<In = Json, Out = unknown>(request: CallRequest<In>): Promise<Out>;
     /**
      * Puts a call into a queue, which makes it later, at least once.
      * Resolves when the job is on disk.
@@ -1267,6 +1282,105 @@ declare class Worker implements AsyncDisposable {
     [Symbol.asyncDispose](): Promise<void>;
 }
 
+/**
+ * A schema of any library that follows Standard Schema.
+ *
+ * @example A schema without a library
+ * ```ts
+ * import type { StandardSchema } from "engine-sdk";
+ *
+ * const text: StandardSchema<unknown, string> = {
+ *   "~standard": {
+ *     version: 1,
+ *     vendor: "example",
+ *     validate: (value) =>
+ *       typeof value === "string" ? { value } : { issues: [{ message: "must be text" }] },
+ *   },
+ * };
+ * console.log(text["~standard"].vendor);
+ * ```
+ */
+interface StandardSchema<Input = unknown, Output = Input> {
+    /** The schema's interface for other libraries. */
+    readonly "~standard": {
+        /** Version of Standard Schema. */
+        readonly version: 1;
+        /** Name of the library. */
+        readonly vendor: string;
+        /** Checks a value and returns it as the program gets it, or what is wrong with it. */
+        readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
+        /** Carries the types; never there at run time. */
+        readonly types?: {
+            readonly input: Input;
+            readonly output: Output;
+        } | undefined;
+        /** The schema as JSON Schema, if the library offers it; throws for what it cannot represent. */
+        readonly jsonSchema?: {
+            readonly input: (options: {
+                readonly target: "draft-2020-12";
+            }) => object;
+            readonly output: (options: {
+                readonly target: "draft-2020-12";
+            }) => object;
+        } | undefined;
+    };
+}
+
+/** The outcome of a check: a value, or the issues. */
+type SchemaResult<Output> = {
+    readonly value: Output;
+    readonly issues?: undefined;
+} | {
+    readonly issues: readonly SchemaIssue[];
+};
+
+/** One thing that is wrong with a value. */
+interface SchemaIssue {
+    /** What is wrong. */
+    readonly message: string;
+    /** Where it is: keys from the root, or objects that have one. */
+    readonly path?: readonly (PropertyKey | {
+        readonly key: PropertyKey;
+    })[] | undefined;
+}
+
+/** The values that a check of a schema returns. */
+type SchemaOutput<S extends StandardSchema> = NonNullable<S["~standard"]["types"]>["output"];
+
+/** The values that a schema accepts. */
+type SchemaInput<S extends StandardSchema> = NonNullable<S["~standard"]["types"]>["input"];
+
+/**
+ * Options of a function whose payload or result has a schema of a library with Standard Schema,
+ * such as zod, valibot or arktype. The handler gets the types of the schemas.
+ *
+ * @example
+ * ```ts
+ * import { registerWorker } from "engine-sdk";
+ * import * as z from "zod";
+ *
+ * const worker = registerWorker();
+ * worker.registerFunction("math::add", ({ a, b }) => ({ c: a + b }), {
+ *   input: z.object({ a: z.number(), b: z.number() }),
+ *   output: z.object({ c: z.number() }),
+ * });
+ * await worker.shutdown();
+ * ```
+ */
+interface SchemaOptions<In extends StandardSchema = StandardSchema, Out extends StandardSchema = StandardSchema> extends FunctionOptions {
+    /**
+     * Schema of the payload: the handler gets what it returns, and a caller whose payload does not
+     * fit gets `invalid_payload`. It also makes `request_format`, if the library can write JSON
+     * Schema.
+     */
+    readonly input?: In | undefined;
+    /**
+     * Schema of the result, in the same way: a result that does not fit becomes `invalid_result`. It
+     * also makes `response_format`.
+     */
+    readonly output?: Out | undefined;
+}
+
 /** Options of a function. */
 interface FunctionOptions {
     /**
@@ -1277,11 +1391,11 @@ interface FunctionOptions {
     /** One sentence for listings. */
     readonly description?: string | undefined;
     /** JSON Schema of the payload; the engine rejects other payloads with `invalid_payload`. */
-    readonly request_format?: Json | undefined;
+    readonly request_format?: JsonInput | undefined;
     /** JSON Schema of the result; shown in listings, not checked. */
-    readonly response_format?: Json | undefined;
+    readonly response_format?: JsonInput | undefined;
     /** Any JSON; `{ internal: true }` hides the function from listings. */
-    readonly metadata?: Json | undefined;
+    readonly metadata?: JsonInput | undefined;
     /** Namespace of the function. @default `default` */
     readonly namespace?: string | undefined;
 }
@@ -1390,9 +1504,9 @@ interface TriggerInput {
     /** Id of the function to call; it may be registered later. */
     readonly function_id: string;
     /** Configuration, as the trigger type defines it, such as `{ api_path: "/orders" }`. */
-    readonly config?: Json | undefined;
+    readonly config?: JsonInput | undefined;
     /** Second argument of the function's handler. */
-    readonly metadata?: Json | undefined;
+    readonly metadata?: JsonInput | undefined;
     /** Namespace of the function. @default `default` */
     readonly namespace?: string | undefined;
     /** Namespace of the trigger type. @default `default` */
@@ -1406,9 +1520,9 @@ interface TriggerTypeInput {
     /** One sentence for listings. */
     readonly description: string;
     /** JSON Schema of the `config` of triggers. */
-    readonly trigger_request_format?: Json | undefined;
+    readonly trigger_request_format?: JsonInput | undefined;
     /** JSON Schema of the payload that functions receive. */
-    readonly call_request_format?: Json | undefined;
+    readonly call_request_format?: JsonInput | undefined;
     /** Namespace of the trigger type. @default `default` */
     readonly namespace?: string | undefined;
 }
@@ -1500,7 +1614,7 @@ interface WorkerCalls {
     readonly connectionState: ConnectionState;
     registerFunction<In = Json, Out = unknown>(id: string, handler: Handler<In, Out>, options?: FunctionOptions): Registration;
     registerTrigger(trigger: TriggerInput): Registration;
-    trigger<In = Json, Out = Json>(request: CallRequest<In>): Promise<Out>;
+    trigger<In = Json, Out = unknown>(request: CallRequest<In>): Promise<Out>;
     onConnectionState(listener: (state: ConnectionState) => void): () => void;
 }
 
@@ -1641,12 +1755,19 @@ export {
   type HttpAuth,
   type HttpInvocation,
   type Json,
+  type JsonInput,
   type JsonObject,
   type LiveConfiguration,
   type LogTarget,
   type QueueDeclaration,
   type ReconnectOptions,
   type Registration,
+  type SchemaInput,
+  type SchemaIssue,
+  type SchemaOptions,
+  type SchemaOutput,
+  type SchemaResult,
+  type StandardSchema,
   type StateChange,
   type StateChanges,
   type StatePlace,

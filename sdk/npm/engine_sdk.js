@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:588fde928b7a185a3a17c7724218bdb1c0ecc0a02752c8bc4f9b8a0c70d09184
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:21105000835cc609ee9adcd23d3bd5386d3d6b136eb00495fb65d99e119a5d8b
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -3957,12 +3957,13 @@ var Logger = class {
   error(message, data) {
     this.#write("error", message, data);
   }
-  #write(level, message, data) {
+  #write(level, message, given) {
+    const data = given;
     const worker = this.#worker ?? defaultWorker;
     const service = this.#service ?? worker?.name;
     const shown = data === void 0 ? void 0 : showData(data);
     const text = attempt(() => String(message)) ?? "";
-    const isSent = worker !== void 0 && this.#send(worker, {
+    const isSent2 = worker !== void 0 && this.#send(worker, {
       level,
       message: text,
       data,
@@ -3972,7 +3973,7 @@ var Logger = class {
     const name = service === void 0 ? "" : ` [${service}]`;
     const line = `${level.toUpperCase().padEnd(5)}${name} ${text}`;
     const print = () => printer(level)(shown === void 0 ? line : `${line} ${shown}`);
-    attempt(() => isSent ? printAsLogger(print) : print());
+    attempt(() => isSent2 ? printAsLogger(print) : print());
   }
   /** Without a connection only the first lines are queued: calls share the queue. */
   #maySend(worker) {
@@ -4084,6 +4085,12 @@ function inspect(value) {
   return util ? util.inspect(value) : String(value);
 }
 
+// sdk/testing/hook.ts
+var KEY = Symbol.for("engine-sdk.testing");
+function testConnection() {
+  return globalThis[KEY]?.at(-1);
+}
+
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {
@@ -4111,6 +4118,10 @@ var ERRORS = {
     retryable: false
   },
   invalid_payload: {
+    status: 500,
+    retryable: false
+  },
+  invalid_result: {
     status: 500,
     retryable: false
   },
@@ -7833,12 +7844,84 @@ function findLanguage() {
   return attempt(() => new Intl.DateTimeFormat().resolvedOptions().locale) ?? null;
 }
 
+// sdk/typescript/typed/checked_function.ts
+var ERRORS_MAX = 20;
+var TEXT_CHARS_MAX = 500;
+function formatsOf(id, options) {
+  const { input, output } = options;
+  const request = options.request_format === void 0 ? jsonSchemaOf(id, "input", input) : options.request_format;
+  const response = options.response_format === void 0 ? jsonSchemaOf(id, "output", output) : options.response_format;
+  return {
+    ...isSent(request) && {
+      request_format: request
+    },
+    ...isSent(response) && {
+      response_format: response
+    }
+  };
+}
+function isSent(format) {
+  return format !== void 0 && format !== null;
+}
+function jsonSchemaOf(id, side, schema) {
+  if (schema === void 0) return void 0;
+  const standard = schema?.["~standard"];
+  if (typeof standard?.validate !== "function") {
+    const libraries = "a schema of zod, valibot, arktype or another library of Standard Schema";
+    throw invalid(`${side} of ${id} must be ${libraries}, got ${show(schema)}`);
+  }
+  const write2 = standard.jsonSchema?.[side];
+  if (typeof write2 !== "function") return void 0;
+  try {
+    const { $schema: _draft, ...rest } = write2({
+      target: "draft-2020-12"
+    });
+    return rest;
+  } catch (thrown) {
+    const format = side === "input" ? "request_format" : "response_format";
+    throw invalid(`${side} of ${id} cannot be written as JSON Schema: ${thrownText(thrown)}; set ${format}, or ${format}: null for none`);
+  }
+}
+function checkedHandler(id, handler, options) {
+  const { input, output } = options;
+  if (!input && !output) return handler;
+  return async (payload, metadata, context) => {
+    const value = input ? await check(input, payload, "invalid_payload", `Payload of ${id}`) : payload;
+    const result = await handler(value, metadata, context);
+    return output ? await check(output, result, "invalid_result", `Result of ${id}`) : result;
+  };
+}
+async function check(schema, value, code, what) {
+  const result = await schema["~standard"].validate(value);
+  if (!result.issues) return result.value;
+  const errors = result.issues.slice(0, ERRORS_MAX).map((issue) => ({
+    path: pointerOf(issue.path ?? []).slice(0, TEXT_CHARS_MAX),
+    message: String(issue.message).slice(0, TEXT_CHARS_MAX)
+  }));
+  const [first = {
+    path: "",
+    message: ""
+  }] = errors;
+  const problem = `${first.path === "" ? "" : `${first.path} `}${first.message}`;
+  throw new EngineError(code, `${what} does not fit its schema: ${problem}`, {
+    details: {
+      errors
+    }
+  });
+}
+function pointerOf(path) {
+  return path.map((part) => {
+    const key = typeof part === "object" ? part.key : part;
+    return `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  }).join("");
+}
+
 // sdk/typescript/implementation.ts
 function planFunction(id, implementation, options) {
   checkId("A function's id", id, "math::add");
   const invocation = isInvocation(implementation) ? readInvocation(id, implementation) : void 0;
   if (!invocation) checkCallable(`The handler of ${id}`, implementation);
-  const { description, request_format, response_format, metadata, namespace } = options;
+  const { description, metadata, namespace } = options;
   checkNamespace(namespace);
   const message = {
     type: "registerfunction",
@@ -7846,12 +7929,7 @@ function planFunction(id, implementation, options) {
     ...description !== void 0 && {
       description
     },
-    ...request_format !== void 0 && {
-      request_format
-    },
-    ...response_format !== void 0 && {
-      response_format
-    },
+    ...formatsOf(id, options),
     ...metadata !== void 0 && {
       metadata
     },
@@ -7862,7 +7940,7 @@ function planFunction(id, implementation, options) {
       namespace
     }
   };
-  const handler = invocation ? notInvokable(id) : implementation;
+  const handler = invocation ? notInvokable(id) : checkedHandler(id, implementation, options);
   return {
     message,
     handler
@@ -9749,10 +9827,6 @@ var TokenBucket = class {
 
 // sdk/typescript/worker.ts
 var PUBLISH = "publish";
-function registerWorker(url, options = {}) {
-  const address = readUrl(url ?? environment("ENGINE_URL") ?? ENGINE_URL_DEFAULT);
-  return Worker.connect(address, options);
-}
 var Worker = class _Worker {
   /** Name in listings and logs. */
   name;
@@ -9840,7 +9914,7 @@ var Worker = class _Worker {
       }
     });
   }
-  /** {@linkcode registerWorker} for an address that has been checked; use that instead. */
+  /** `registerWorker()` for an address that has been checked; use that instead. */
   static connect(url, options) {
     const worker = new _Worker(url, options);
     if (!options.dial) {
@@ -10188,6 +10262,16 @@ var Worker = class _Worker {
     }
   }
 };
+
+// sdk/typescript/register_worker.ts
+function registerWorker(url, options = {}) {
+  const address = readUrl(url ?? environment("ENGINE_URL") ?? ENGINE_URL_DEFAULT);
+  const test = options.dial ? void 0 : testConnection();
+  return Worker.connect(address, test ? {
+    ...options,
+    ...test
+  } : options);
+}
 export {
   EngineError,
   InvocationError,

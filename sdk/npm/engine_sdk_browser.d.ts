@@ -157,8 +157,8 @@ declare class EngineError extends Error {
 
 /** Optional properties of an {@linkcode EngineError}. */
 interface ErrorOptions {
-    /** The values to act on. */
-    readonly details?: JsonObject;
+    /** The values to act on: any object that JSON can represent. */
+    readonly details?: object;
     /**
      * Whether the handler did not start and the same call can succeed later.
      *

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_browser.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:588fde928b7a185a3a17c7724218bdb1c0ecc0a02752c8bc4f9b8a0c70d09184
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:21105000835cc609ee9adcd23d3bd5386d3d6b136eb00495fb65d99e119a5d8b
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {
@@ -27,6 +27,10 @@ var ERRORS = {
     retryable: false
   },
   invalid_payload: {
+    status: 500,
+    retryable: false
+  },
+  invalid_result: {
     status: 500,
     retryable: false
   },

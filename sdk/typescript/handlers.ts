@@ -24,6 +24,7 @@ import type {
   ErrorBody,
   InvokeFunction,
   Json,
+  JsonInput,
   JsonObject,
 } from "./wire/protocol.ts";
 
@@ -315,7 +316,7 @@ class RunningCall implements CallContext {
     this.#abort?.abort(this.#abortReason);
   }
 
-  progress(data: Json): void {
+  progress(data: JsonInput): void {
     const { invocation_id, connection } = this;
     if (this.isOver || this.isAborted || !this.#forwardsProgress || !invocation_id) return;
     const what = `Progress of ${this.function_id}`;

@@ -19,14 +19,17 @@ import type {
   Handler,
   HttpInvocation,
   Registration,
+  SchemaOptions,
   TriggerHandlers,
   TriggerInput,
   TriggerTypeInput,
   WorkerCalls,
 } from "./options.ts";
 import { newId } from "./platform.ts";
+import { checkedHandler, formatsOf } from "./typed/checked_function.ts";
 import { EngineError } from "./wire/errors.ts";
 import type {
+  Json,
   JsonObject,
   RegisterFunction,
   RegisterTrigger,
@@ -44,24 +47,25 @@ export interface PlannedFunction {
 export function planFunction(
   id: string,
   implementation: Handler<never> | HttpInvocation,
-  options: FunctionOptions,
+  options: SchemaOptions,
 ): PlannedFunction {
   checkId("A function's id", id, "math::add");
   const invocation = isInvocation(implementation) ? readInvocation(id, implementation) : undefined;
   if (!invocation) checkCallable(`The handler of ${id}`, implementation);
-  const { description, request_format, response_format, metadata, namespace } = options;
+  const { description, metadata, namespace } = options;
   checkNamespace(namespace);
   const message: RegisterFunction = {
     type: "registerfunction",
     id,
     ...description !== undefined && { description },
-    ...request_format !== undefined && { request_format },
-    ...response_format !== undefined && { response_format },
-    ...metadata !== undefined && { metadata },
+    ...formatsOf(id, options),
+    ...metadata !== undefined && { metadata: metadata as Json },
     ...invocation !== undefined && { invocation },
     ...namespace !== undefined && { namespace },
   };
-  const handler = invocation ? notInvokable(id) : implementation as unknown as Handler;
+  const handler = invocation
+    ? notInvokable(id)
+    : checkedHandler(id, implementation as unknown as Handler, options);
   return { message, handler };
 }
 
@@ -118,8 +122,8 @@ export function planTrigger(trigger: TriggerInput): RegisterTrigger {
     function_id,
     ...namespace !== undefined && { namespace },
     ...trigger_namespace !== undefined && { trigger_namespace },
-    ...metadata !== undefined && { metadata },
-    ...config !== undefined && { config },
+    ...metadata !== undefined && { metadata: metadata as Json },
+    ...config !== undefined && { config: config as Json },
   };
 }
 
@@ -137,8 +141,9 @@ export function planTriggerType<Config>(
     type: "registertriggertype",
     id,
     description: description ?? "",
-    ...trigger_request_format !== undefined && { trigger_request_format },
-    ...call_request_format !== undefined && { call_request_format },
+    ...trigger_request_format !== undefined &&
+      { trigger_request_format: trigger_request_format as Json },
+    ...call_request_format !== undefined && { call_request_format: call_request_format as Json },
     ...namespace !== undefined && { namespace },
   };
 }

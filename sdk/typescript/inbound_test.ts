@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
-import { registerWorker } from "./worker.ts";
+import { registerWorker } from "./register_worker.ts";
 import type { EngineError } from "./wire/errors.ts";
 import type { Json } from "./wire/protocol.ts";
 

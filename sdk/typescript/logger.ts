@@ -14,7 +14,7 @@ import {
 import type { LogLevel } from "./otlp.ts";
 import { attempt, builtinModule, environment, platformClock } from "./platform.ts";
 import { readTraceparent, runningTraceparent } from "./trace_context.ts";
-import type { Json, JsonObject } from "./wire/protocol.ts";
+import type { Json, JsonInput, JsonObject } from "./wire/protocol.ts";
 
 /** Log lines that one logger queues while its worker is not connected; further ones are dropped. */
 const OFFLINE_LINES_MAX = 1_000;
@@ -158,31 +158,32 @@ export class Logger {
   }
 
   /** Logs details that are useful only to find a bug. */
-  trace(message: string, data?: Json): void {
+  trace(message: string, data?: JsonInput): void {
     this.#write("trace", message, data);
   }
 
   /** Logs information for debugging. */
-  debug(message: string, data?: Json): void {
+  debug(message: string, data?: JsonInput): void {
     this.#write("debug", message, data);
   }
 
   /** Logs a normal event. */
-  info(message: string, data?: Json): void {
+  info(message: string, data?: JsonInput): void {
     this.#write("info", message, data);
   }
 
   /** Logs an event that needs attention. */
-  warn(message: string, data?: Json): void {
+  warn(message: string, data?: JsonInput): void {
     this.#write("warn", message, data);
   }
 
   /** Logs a failure. */
-  error(message: string, data?: Json): void {
+  error(message: string, data?: JsonInput): void {
     this.#write("error", message, data);
   }
 
-  #write(level: LogLevel, message: string, data: Json | undefined): void {
+  #write(level: LogLevel, message: string, given: JsonInput | undefined): void {
+    const data = given as Json | undefined;
     const worker = this.#worker ?? defaultWorker;
     const service = this.#service ?? worker?.name;
     const shown = data === undefined ? undefined : showData(data);

@@ -6,8 +6,9 @@
  * @module
  */
 import type { WorkerClock } from "./platform.ts";
+import type { StandardSchema } from "./typed/standard_schema.ts";
 import type { EngineError } from "./wire/errors.ts";
-import type { Action, EnqueueOptions, Json } from "./wire/protocol.ts";
+import type { Action, EnqueueOptions, Json, JsonInput } from "./wire/protocol.ts";
 import type { Dial } from "./wire/transport.ts";
 
 /**
@@ -127,7 +128,7 @@ export interface CallContext {
   /** W3C `baggage` of the call. */
   readonly baggage: string | undefined;
   /** Sends `data` to the `onProgress` of the caller; ignored when the call has ended. */
-  progress(data: Json): void;
+  progress(data: JsonInput): void;
 }
 
 /**
@@ -248,13 +249,47 @@ export interface FunctionOptions {
   /** One sentence for listings. */
   readonly description?: string | undefined;
   /** JSON Schema of the payload; the engine rejects other payloads with `invalid_payload`. */
-  readonly request_format?: Json | undefined;
+  readonly request_format?: JsonInput | undefined;
   /** JSON Schema of the result; shown in listings, not checked. */
-  readonly response_format?: Json | undefined;
+  readonly response_format?: JsonInput | undefined;
   /** Any JSON; `{ internal: true }` hides the function from listings. */
-  readonly metadata?: Json | undefined;
+  readonly metadata?: JsonInput | undefined;
   /** Namespace of the function. @default `default` */
   readonly namespace?: string | undefined;
+}
+
+/**
+ * Options of a function whose payload or result has a schema of a library with Standard Schema,
+ * such as zod, valibot or arktype. The handler gets the types of the schemas.
+ *
+ * @example
+ * ```ts
+ * import { registerWorker } from "engine-sdk";
+ * import * as z from "zod";
+ *
+ * const worker = registerWorker();
+ * worker.registerFunction("math::add", ({ a, b }) => ({ c: a + b }), {
+ *   input: z.object({ a: z.number(), b: z.number() }),
+ *   output: z.object({ c: z.number() }),
+ * });
+ * await worker.shutdown();
+ * ```
+ */
+export interface SchemaOptions<
+  In extends StandardSchema = StandardSchema,
+  Out extends StandardSchema = StandardSchema,
+> extends FunctionOptions {
+  /**
+   * Schema of the payload: the handler gets what it returns, and a caller whose payload does not
+   * fit gets `invalid_payload`. It also makes `request_format`, if the library can write JSON
+   * Schema.
+   */
+  readonly input?: In | undefined;
+  /**
+   * Schema of the result, in the same way: a result that does not fit becomes `invalid_result`. It
+   * also makes `response_format`.
+   */
+  readonly output?: Out | undefined;
 }
 
 /**
@@ -277,9 +312,9 @@ export interface TriggerInput {
   /** Id of the function to call; it may be registered later. */
   readonly function_id: string;
   /** Configuration, as the trigger type defines it, such as `{ api_path: "/orders" }`. */
-  readonly config?: Json | undefined;
+  readonly config?: JsonInput | undefined;
   /** Second argument of the function's handler. */
-  readonly metadata?: Json | undefined;
+  readonly metadata?: JsonInput | undefined;
   /** Namespace of the function. @default `default` */
   readonly namespace?: string | undefined;
   /** Namespace of the trigger type. @default `default` */
@@ -293,9 +328,9 @@ export interface TriggerTypeInput {
   /** One sentence for listings. */
   readonly description: string;
   /** JSON Schema of the `config` of triggers. */
-  readonly trigger_request_format?: Json | undefined;
+  readonly trigger_request_format?: JsonInput | undefined;
   /** JSON Schema of the payload that functions receive. */
-  readonly call_request_format?: Json | undefined;
+  readonly call_request_format?: JsonInput | undefined;
   /** Namespace of the trigger type. @default `default` */
   readonly namespace?: string | undefined;
 }
@@ -373,7 +408,7 @@ export interface WorkerCalls {
     options?: FunctionOptions,
   ): Registration;
   registerTrigger(trigger: TriggerInput): Registration;
-  trigger<In = Json, Out = Json>(request: CallRequest<In>): Promise<Out>;
+  trigger<In = Json, Out = unknown>(request: CallRequest<In>): Promise<Out>;
   onConnectionState(listener: (state: ConnectionState) => void): () => void;
 }
 
@@ -395,7 +430,7 @@ export interface CallRequest<In = Json> {
   /** The same as `timeout_ms`. */
   readonly timeoutMs?: number | undefined;
   /** Second argument of the handler. */
-  readonly metadata?: Json | undefined;
+  readonly metadata?: JsonInput | undefined;
   /** Namespace of the function. @default `default` */
   readonly namespace?: string | undefined;
   /** Cancels the call when aborted: an `AbortSignal`, or the part of one that is used. */

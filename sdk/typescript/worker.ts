@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { checkOptions, readUrl, withoutSecrets } from "./arguments.ts";
+import { checkOptions, withoutSecrets } from "./arguments.ts";
 import {
   type Channel,
   type ChannelOptions,
@@ -38,13 +38,14 @@ import {
   type Handler,
   type HttpInvocation,
   type Registration,
+  type SchemaOptions,
   TriggerAction,
   type TriggerHandlers,
   type TriggerInput,
   type TriggerTypeInput,
   type WorkerOptions,
 } from "./options.ts";
-import { environment, platformClock, type WorkerClock } from "./platform.ts";
+import { platformClock, type WorkerClock } from "./platform.ts";
 import { ProvidedTriggers } from "./provided_triggers.ts";
 import { Registrations } from "./registrations.ts";
 import {
@@ -57,11 +58,12 @@ import {
 import { subscribeTo } from "./builtin/subscriptions.ts";
 import { createStream, type Stream, streamOf, type StreamSource } from "./builtin/streams.ts";
 import { createTelemetry, type Telemetry } from "./telemetry.ts";
+import type { SchemaInput, SchemaOutput, StandardSchema } from "./typed/standard_schema.ts";
 import { CallScopes } from "./trace_context.ts";
 import type { ChannelRefs } from "./wire/channels.ts";
 import { encodeMessage } from "./wire/codec.ts";
 import { EngineError, errorBody } from "./wire/errors.ts";
-import { CALL_TIMEOUT_MS, ENGINE_URL_DEFAULT } from "./wire/limits.ts";
+import { CALL_TIMEOUT_MS } from "./wire/limits.ts";
 import {
   ANNOUNCE_FUNCTION_ID,
   type Announcement,
@@ -74,30 +76,8 @@ import {
 const PUBLISH = "publish";
 
 /**
- * Creates a worker, which connects to the engine in the background: registrations and calls are
- * sent as soon as the connection is open. It reconnects until {@linkcode Worker.shutdown}.
- *
- * @param url Address of the engine: `ws:`, `wss:`, `http:` or `https:`.
- * Default: ENGINE_URL, else `ws://127.0.0.1:49134`.
- * @throws {EngineError} `INVALID_ARGUMENTS` for an invalid address or option.
- *
- * @example
- * ```ts
- * import { registerWorker } from "engine-sdk";
- *
- * const worker = registerWorker("ws://127.0.0.1:49134", { workerName: "math" });
- * worker.registerFunction("math::add", ({ a, b }: { a: number; b: number }) => ({ c: a + b }));
- * await worker.shutdown(); // Without it, the worker runs until the process ends.
- * ```
- */
-export function registerWorker(url?: string, options: WorkerOptions = {}): Worker {
-  const address = readUrl(url ?? environment("ENGINE_URL") ?? ENGINE_URL_DEFAULT);
-  return Worker.connect(address, options);
-}
-
-/**
  * A worker: registers functions and triggers with an engine, and calls functions of other workers.
- * Created by {@linkcode registerWorker}.
+ * Created by `registerWorker()`.
  *
  * @example A worker that ends with a block
  * ```ts
@@ -191,7 +171,7 @@ export class Worker implements AsyncDisposable {
     });
   }
 
-  /** {@linkcode registerWorker} for an address that has been checked; use that instead. */
+  /** `registerWorker()` for an address that has been checked; use that instead. */
   static connect(url: string, options: WorkerOptions): Worker {
     const worker = new Worker(url, options);
     // A worker with its own `dial` is part of a program that has its own log.
@@ -233,6 +213,20 @@ export class Worker implements AsyncDisposable {
    * await worker.shutdown();
    * ```
    */
+  registerFunction<In extends StandardSchema, Out extends StandardSchema = StandardSchema>(
+    id: string,
+    handler: Handler<SchemaOutput<In>, SchemaInput<Out>>,
+    options: SchemaOptions<In, Out> & { readonly input: In },
+  ): Registration;
+
+  /** Registers a function whose result has a schema. */
+  registerFunction<Out extends StandardSchema, In = Json>(
+    id: string,
+    handler: Handler<In, SchemaInput<Out>>,
+    options: SchemaOptions<never, Out> & { readonly output: Out },
+  ): Registration;
+
+  /** Registers a function without schemas of a library; its payload has the type you write. */
   registerFunction<In = Json, Out = unknown>(
     id: string,
     handler: Handler<In, Out>,
@@ -267,7 +261,7 @@ export class Worker implements AsyncDisposable {
   registerFunction(
     id: string,
     implementation: Handler<never> | HttpInvocation,
-    options: FunctionOptions = {},
+    options: SchemaOptions = {},
   ): Registration {
     const { message, handler } = planFunction(id, implementation, options);
     return withQueue(this, this.#registrations.addFunction(message, handler), options);
@@ -345,7 +339,7 @@ export class Worker implements AsyncDisposable {
    * await worker.shutdown();
    * ```
    */
-  trigger<In = Json, Out = Json>(request: CallRequest<In>): Promise<Out> {
+  trigger<In = Json, Out = unknown>(request: CallRequest<In>): Promise<Out> {
     return this.#calls.call(request) as Promise<Out>;
   }
 

@@ -6,7 +6,7 @@ import { serveSockets } from "../../tests/fakes/socket_server.ts";
 import { Logger } from "./logger.ts";
 import type { WorkerOptions } from "./options.ts";
 import { runningTraceparent } from "./trace_context.ts";
-import { registerWorker } from "./worker.ts";
+import { registerWorker } from "./register_worker.ts";
 
 const TRACEPARENT = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
 

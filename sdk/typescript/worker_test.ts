@@ -4,7 +4,8 @@ import { FakeDial } from "../../tests/fakes/fake_dial.ts";
 import { readVectors } from "../../tests/fakes/source_tree.ts";
 import { Logger } from "./logger.ts";
 import type { WorkerOptions } from "./options.ts";
-import { registerWorker, type Worker } from "./worker.ts";
+import { registerWorker } from "./register_worker.ts";
+import type { Worker } from "./worker.ts";
 import type { EngineError } from "./wire/errors.ts";
 import type { EngineMessage, InvocationResult, Json } from "./wire/protocol.ts";
 

@@ -3,7 +3,7 @@ import { testTransport } from "../../tests/contracts/transport_contract.ts";
 import { FakeDial } from "../../tests/fakes/fake_dial.ts";
 import { Random } from "../../tests/fakes/random.ts";
 import { serveSilence, serveSockets, upgrade } from "../../tests/fakes/socket_server.ts";
-import { registerWorker } from "./worker.ts";
+import { registerWorker } from "./register_worker.ts";
 import { Batch, makeWsDial, splitBatch, wsDial, type WsTimes } from "./ws_transport.ts";
 import type { EngineError } from "./wire/errors.ts";
 import { BATCH_CHARS_MAX } from "./wire/limits.ts";

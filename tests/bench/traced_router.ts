@@ -14,7 +14,7 @@ import { tickClock } from "../../engine/platform/system_clock.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import { ENGINE_URL_DEFAULT } from "../../sdk/typescript/wire/limits.ts";
 import { INFLIGHT_BYTES_MAX } from "../../engine/config/config.ts";
-import { registerWorker } from "../../sdk/typescript/worker.ts";
+import { registerWorker } from "../../sdk/typescript/register_worker.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "../fakes/fake_router.ts";
 
 const [mode] = Deno.args;

@@ -146,7 +146,7 @@ nodeTest("a worker in Node comes back to an engine that was restarted", async ()
   const add = () => worker.trigger({ function_id: "node::add", payload: { a: 2, b: 3 } });
   let answer: Json | undefined;
   await until(async () => {
-    answer = await add();
+    answer = await add() as Json;
     return true;
   });
 

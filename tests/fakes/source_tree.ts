@@ -24,6 +24,7 @@ const FOLDERS = [
   "engine",
   "sdk/browser",
   "sdk/conformance",
+  "sdk/testing",
   "sdk/typescript",
   "workers",
   "cli",

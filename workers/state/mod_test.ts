@@ -22,7 +22,7 @@ async function setup(store: Store = new MemoryStore(), memory: MemoryBudget = UN
   await engine.start(state);
   const worker = await engine.connect("caller");
   const call: Call = (name, payload) =>
-    worker.trigger<Json | undefined>({ function_id: `state::${name}`, payload });
+    worker.trigger<Json, Json | undefined>({ function_id: `state::${name}`, payload });
   return {
     engine,
     clock,

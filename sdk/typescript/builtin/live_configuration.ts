@@ -14,7 +14,7 @@ import type { ConnectionState, Registration, WorkerCalls } from "../options.ts";
 import { newId, type WorkerClock } from "../platform.ts";
 import type { CallScopes } from "../trace_context.ts";
 import { EngineError, thrownText } from "../wire/errors.ts";
-import type { Json } from "../wire/protocol.ts";
+import type { Json, JsonInput } from "../wire/protocol.ts";
 
 /** First delay until a failed read is repeated; it doubles. */
 const RETRY_FIRST_MS = 1_000;
@@ -29,15 +29,15 @@ export interface ConfigurationOptions {
    * JSON Schema of the value. With any of these members the configuration is registered first; a
    * value that it has stays.
    */
-  readonly schema?: Json | undefined;
+  readonly schema?: JsonInput | undefined;
   /** The value if it has none yet. */
-  readonly initial_value?: Json | undefined;
+  readonly initial_value?: JsonInput | undefined;
   /** Name in listings. @default the id */
   readonly name?: string | undefined;
   /** One sentence for listings. */
   readonly description?: string | undefined;
   /** Any JSON, for listings. */
-  readonly metadata?: Json | undefined;
+  readonly metadata?: JsonInput | undefined;
   /**
    * Receives what a later read failed with; once until it changes. The value stays as it is.
    *

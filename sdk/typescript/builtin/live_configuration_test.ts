@@ -5,7 +5,7 @@ import { FakeDial } from "../../../tests/fakes/fake_dial.ts";
 import { LocalEngine } from "../../../tests/fakes/local_engine.ts";
 import { configuration } from "../../../workers/configuration/mod.ts";
 import type { LiveConfiguration } from "./live_configuration.ts";
-import { registerWorker } from "../worker.ts";
+import { registerWorker } from "../register_worker.ts";
 import type { EngineError } from "../wire/errors.ts";
 import type { ErrorBody, Json, JsonObject } from "../wire/protocol.ts";
 

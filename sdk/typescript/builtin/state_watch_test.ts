@@ -5,7 +5,8 @@ import { FakeDial } from "../../../tests/fakes/fake_dial.ts";
 import { LocalEngine } from "../../../tests/fakes/local_engine.ts";
 import { state } from "../../../workers/state/mod.ts";
 import type { StateChange } from "./state_watch.ts";
-import { registerWorker, type Worker } from "../worker.ts";
+import { registerWorker } from "../register_worker.ts";
+import type { Worker } from "../worker.ts";
 import type { EngineError } from "../wire/errors.ts";
 import type { ErrorBody, Json, JsonObject } from "../wire/protocol.ts";
 

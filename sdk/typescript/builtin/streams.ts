@@ -11,7 +11,7 @@ import { checkCallable, checkId, invalid, show } from "../arguments.ts";
 import { together } from "../implementation.ts";
 import type { CallContext, Handler, Registration, WorkerCalls } from "../options.ts";
 import { newId } from "../platform.ts";
-import type { Json, JsonObject } from "../wire/protocol.ts";
+import type { Json, JsonInput, JsonObject } from "../wire/protocol.ts";
 
 /** What `set` and `update` of an item did. */
 export interface StreamChange<Item = Json> {
@@ -32,14 +32,18 @@ export interface StreamChange<Item = Json> {
  * array of names leads into nested objects; `""` is the item itself.
  */
 export type UpdateOp =
-  | { readonly type: "set"; readonly path: string; readonly value: Json }
+  | { readonly type: "set"; readonly path: string; readonly value: JsonInput }
   | {
     readonly type: "merge";
     readonly path?: string | readonly string[];
-    readonly value: JsonObject;
+    readonly value: object;
   }
   | { readonly type: "increment" | "decrement"; readonly path: string; readonly by: number }
-  | { readonly type: "append"; readonly path?: string | readonly string[]; readonly value: Json }
+  | {
+    readonly type: "append";
+    readonly path?: string | readonly string[];
+    readonly value: JsonInput;
+  }
   | { readonly type: "remove"; readonly path: string };
 
 /** An event of a stream, as the function of a trigger of type `stream` gets it. */
@@ -84,7 +88,7 @@ export interface StreamTriggerOptions {
   /** A function that gets the same payload first; when it returns `false`, nothing is called. */
   readonly condition_function_id?: string | undefined;
   /** Second argument of the handler. */
-  readonly metadata?: Json | undefined;
+  readonly metadata?: JsonInput | undefined;
 }
 
 /** Options of {@linkcode Stream.onEvent}. */
@@ -195,7 +199,7 @@ export interface StreamGroup<Item = Json> {
    * @param data Any JSON. Default: `null`.
    * @param item_id The item that it is about. Default: none.
    */
-  send(type: string, data?: Json, item_id?: string): Promise<void>;
+  send(type: string, data?: JsonInput, item_id?: string): Promise<void>;
 }
 
 /** Where an item is, as the functions of a {@linkcode StreamSource} get it. */
@@ -446,7 +450,7 @@ class WorkerStreamGroup<Item> implements StreamGroup<Item> {
     } while (cursor !== undefined);
   }
 
-  async send(type: string, data?: Json, item_id?: string): Promise<void> {
+  async send(type: string, data?: JsonInput, item_id?: string): Promise<void> {
     await this.#call("send", {
       ...item_id !== undefined && { id: item_id },
       type,

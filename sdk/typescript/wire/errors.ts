@@ -26,6 +26,7 @@ export const ERRORS = {
   overloaded: { status: 429, retryable: true },
   bad_message: { status: 500, retryable: false },
   invalid_payload: { status: 500, retryable: false },
+  invalid_result: { status: 500, retryable: false },
   invocation_error: { status: 500, retryable: false },
   deserialization_error: { status: 500, retryable: false },
   serialization_error: { status: 500, retryable: false },
@@ -99,8 +100,8 @@ export type ErrorCode = keyof typeof ERRORS;
 
 /** Optional properties of an {@linkcode EngineError}. */
 export interface ErrorOptions {
-  /** The values to act on. */
-  readonly details?: JsonObject;
+  /** The values to act on: any object that JSON can represent. */
+  readonly details?: object;
   /**
    * Whether the handler did not start and the same call can succeed later.
    *
@@ -146,7 +147,7 @@ export class EngineError extends Error {
     super(message, { cause: options.cause });
     this.name = "EngineError";
     this.code = code;
-    this.details = options.details;
+    this.details = options.details as JsonObject | undefined;
     this.retryable = options.retryable ?? meaningOf(code)?.retryable ?? false;
   }
 

@@ -10,6 +10,12 @@
 /** Any JSON value. */
 export type Json = null | boolean | number | string | Json[] | JsonObject;
 
+/**
+ * A value to be sent as JSON. As {@linkcode Json}, but of any object type: TypeScript accepts an
+ * interface for no type that has an index signature.
+ */
+export type JsonInput = null | boolean | number | string | object;
+
 /** A JSON object. */
 export interface JsonObject {
   /** Any member. */
