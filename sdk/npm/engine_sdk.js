@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:21105000835cc609ee9adcd23d3bd5386d3d6b136eb00495fb65d99e119a5d8b
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:fc676af173e439062f2de164b6e75af15a4cca95c957e2b449636b1ec75ef9ae
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -7546,6 +7546,7 @@ function isEscaped(json, at) {
 
 // sdk/typescript/handlers.ts
 var OF_TEXT = Symbol("TextHandler");
+var OVERDUE_MAX = 20;
 var Handlers = class {
   /** Whether the engine forwards progress. */
   engineForwardsProgress = false;
@@ -7557,6 +7558,35 @@ var Handlers = class {
   /** Number of running handlers whose callers wait for a result. */
   get size() {
     return this.#running.size;
+  }
+  /** Gauges of the handlers that run past their deadline, by function (PROTOCOL 9). */
+  load() {
+    const now = this.#setup.clock.now();
+    const overdue = /* @__PURE__ */ new Map();
+    for (const { deadline, function_id } of this.#running.values()) {
+      if (deadline === void 0 || deadline >= now) continue;
+      const seconds = (now - deadline) / 1e3;
+      overdue.set(function_id, Math.max(seconds, overdue.get(function_id) ?? 0));
+    }
+    const latest = [
+      ...overdue
+    ].sort(([, one], [, other]) => other - one).slice(0, OVERDUE_MAX);
+    return [
+      // No call waits for a thread; a report begins with this one.
+      {
+        name: "engine.handlers.waiting",
+        unit: "1",
+        value: 0
+      },
+      ...latest.map(([functionId, value]) => {
+        return {
+          name: "engine.handlers.overdue",
+          unit: "s",
+          value,
+          functionId
+        };
+      })
+    ];
   }
   /**
    * Runs the handler of a call and sends its result. Never rejects.
@@ -7576,17 +7606,16 @@ var Handlers = class {
   }
   async #run(message, connection, handler) {
     const { clock, scopes } = this.#setup;
-    const call = new RunningCall(message, connection, this.engineForwardsProgress);
-    if (message.invocation_id) this.#running.set(message.invocation_id, call);
     const now = clock.now();
+    const call = new RunningCall(message, connection, this.engineForwardsProgress, now);
+    if (message.invocation_id) this.#running.set(message.invocation_id, call);
     const ended = this.#setup.observe?.(message, now);
     let failure;
     try {
       if (!handler) throw new EngineError("function_not_found", "Function not found");
-      const { timeout_ms, traceparent, baggage } = message;
-      const deadline = timeout_ms === void 0 ? void 0 : now + timeout_ms;
+      const { traceparent, baggage } = message;
       let result = scopes.run({
-        deadline,
+        deadline: call.deadline,
         traceparent,
         baggage
       }, () => handler(message.data ?? null, message.metadata, call));
@@ -7721,12 +7750,16 @@ function resultHead(message) {
 }
 var RunningCall = class {
   isOver = false;
+  /** When its caller gives up, on the clock of the worker. */
+  deadline;
   message;
   connection;
   #forwardsProgress;
   #abort;
   #abortReason;
-  constructor(message, connection, forwardsProgress) {
+  constructor(message, connection, forwardsProgress, now) {
+    const { timeout_ms } = message;
+    this.deadline = timeout_ms === void 0 ? void 0 : now + timeout_ms;
     this.message = message;
     this.connection = connection;
     this.#forwardsProgress = forwardsProgress;
@@ -9331,11 +9364,17 @@ function encodeSpan(span) {
     }
   });
 }
-function encodeGauge({ name, unit, value }, at_ms) {
+function encodeGauge({ name, unit, value, functionId }, at_ms) {
+  const attributes = functionId === void 0 ? {} : {
+    attributes: attributesOf({
+      "engine.function.id": functionId
+    })
+  };
   const dataPoints = [
     {
       timeUnixNano: nanos(at_ms),
-      asDouble: value
+      asDouble: value,
+      ...attributes
     }
   ];
   return JSON.stringify({
@@ -9552,6 +9591,8 @@ function telemetryHeaders({ token, headers = {} }) {
 var Telemetry = class {
   /** Id of the worker's main connection, once the engine has sent it. */
   workerId;
+  /** Measures the handlers. */
+  load = () => [];
   #setup;
   #connection;
   #logs = new TelemetryQueue();
@@ -9700,7 +9741,11 @@ var Telemetry = class {
       const { current } = this.#connection;
       if (!current || (current.queuedBytes ?? 0) >= AHEAD_BYTES_MAX) return;
       const at_ms = this.#wall();
-      const records = this.#gauges.read().map((gauge) => encodeGauge(gauge, at_ms));
+      const gauges = [
+        ...this.#gauges.read(),
+        ...this.load()
+      ];
+      const records = gauges.map((gauge) => encodeGauge(gauge, at_ms));
       const { service } = this.#setup;
       if (records.length > 0) current.send(this.#frame("MTRC", [
         {
@@ -9877,6 +9922,7 @@ var Worker = class _Worker {
       observe,
       failed: failed2
     });
+    if (this.#telemetry) this.#telemetry.load = () => handlers.load();
     const triggers = new ProvidedTriggers({
       find: (namespace, id) => this.#registrations.triggerHandlers(namespace, id),
       report

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_browser.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:21105000835cc609ee9adcd23d3bd5386d3d6b136eb00495fb65d99e119a5d8b
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:fc676af173e439062f2de164b6e75af15a4cca95c957e2b449636b1ec75ef9ae
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

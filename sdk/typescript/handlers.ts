@@ -12,6 +12,7 @@ import { sendStream, streamedResponse } from "./channels/http_stream.ts";
 import type { Connection } from "./connection.ts";
 import { toJson } from "./json_text.ts";
 import type { CallContext, Handler } from "./options.ts";
+import type { Gauge } from "./otlp.ts";
 import type { WorkerClock } from "./platform.ts";
 import type { CallScopes } from "./trace_context.ts";
 import { TurnoverMap } from "./turnover_map.ts";
@@ -72,6 +73,9 @@ export function handlerOfText(own: TextHandler): Handler {
   return Object.assign(withoutText, { [OF_TEXT]: own });
 }
 
+/** Functions that run past their deadline and are reported, the latest first. */
+const OVERDUE_MAX = 20;
+
 /** The running handlers of one worker. */
 export class Handlers {
   /** Whether the engine forwards progress. */
@@ -86,6 +90,25 @@ export class Handlers {
   /** Number of running handlers whose callers wait for a result. */
   get size(): number {
     return this.#running.size;
+  }
+
+  /** Gauges of the handlers that run past their deadline, by function (PROTOCOL 9). */
+  load(): Gauge[] {
+    const now = this.#setup.clock.now();
+    const overdue = new Map<string, number>();
+    for (const { deadline, function_id } of this.#running.values()) {
+      if (deadline === undefined || deadline >= now) continue;
+      const seconds = (now - deadline) / 1_000;
+      overdue.set(function_id, Math.max(seconds, overdue.get(function_id) ?? 0));
+    }
+    const latest = [...overdue].sort(([, one], [, other]) => other - one).slice(0, OVERDUE_MAX);
+    return [
+      // No call waits for a thread; a report begins with this one.
+      { name: "engine.handlers.waiting", unit: "1", value: 0 },
+      ...latest.map(([functionId, value]) => {
+        return { name: "engine.handlers.overdue", unit: "s", value, functionId };
+      }),
+    ];
   }
 
   /**
@@ -115,17 +138,16 @@ export class Handlers {
     handler: Handler | undefined,
   ): Promise<void> {
     const { clock, scopes } = this.#setup;
-    const call = new RunningCall(message, connection, this.engineForwardsProgress);
-    if (message.invocation_id) this.#running.set(message.invocation_id, call);
     const now = clock.now();
+    const call = new RunningCall(message, connection, this.engineForwardsProgress, now);
+    if (message.invocation_id) this.#running.set(message.invocation_id, call);
     const ended = this.#setup.observe?.(message, now);
     let failure: ErrorBody | undefined;
     try {
       if (!handler) throw new EngineError("function_not_found", "Function not found");
-      const { timeout_ms, traceparent, baggage } = message;
-      const deadline = timeout_ms === undefined ? undefined : now + timeout_ms;
+      const { traceparent, baggage } = message;
       let result = scopes.run(
-        { deadline, traceparent, baggage },
+        { deadline: call.deadline, traceparent, baggage },
         () => handler(message.data ?? null, message.metadata, call),
       );
       if (isThenable(result)) result = await result;
@@ -260,13 +282,22 @@ function resultHead(message: InvokeFunction) {
 /** A call that a handler runs; also the context of the handler. */
 class RunningCall implements CallContext {
   isOver = false;
+  /** When its caller gives up, on the clock of the worker. */
+  readonly deadline: number | undefined;
   readonly message: InvokeFunction;
   readonly connection: Connection;
   readonly #forwardsProgress: boolean;
   #abort: AbortController | undefined;
   #abortReason: EngineError | undefined;
 
-  constructor(message: InvokeFunction, connection: Connection, forwardsProgress: boolean) {
+  constructor(
+    message: InvokeFunction,
+    connection: Connection,
+    forwardsProgress: boolean,
+    now: number,
+  ) {
+    const { timeout_ms } = message;
+    this.deadline = timeout_ms === undefined ? undefined : now + timeout_ms;
     this.message = message;
     this.connection = connection;
     this.#forwardsProgress = forwardsProgress;

@@ -51,6 +51,59 @@ Deno.test("Handlers.run() passes payload and metadata and sends the result", asy
   assert.equal(handlers.size, 0);
 });
 
+Deno.test("Handlers.load() names the functions that run past their deadline, the latest first", async () => {
+  const ended = Promise.withResolvers<void>();
+  const waits = () => ended.promise;
+  const { call, clock, handlers } = setup({
+    "a::slow": waits,
+    "a::later": waits,
+    "a::none": waits,
+  });
+  const run = (invocation_id: string, function_id: string, timeout_ms?: number) =>
+    call({ invocation_id, function_id, ...timeout_ms !== undefined && { timeout_ms } });
+  const calls = [
+    run("1", "a::later", 9_000),
+    run("2", "a::slow", 8_000),
+    run("3", "a::slow", 500),
+    run("4", "a::none"),
+  ];
+  const overdue = () =>
+    handlers.load().map(({ name, value, functionId }) => [name, value, functionId]);
+  const waiting = ["engine.handlers.waiting", 0, undefined];
+  clock.tick(500);
+  assert.deepEqual(overdue(), [waiting]);
+
+  clock.tick(9_500);
+  handlers.cancel({ type: "cancelinvocation", invocation_id: "3", reason: "timeout" });
+
+  assert.deepEqual(overdue(), [
+    waiting,
+    ["engine.handlers.overdue", 9.5, "a::slow"],
+    ["engine.handlers.overdue", 1, "a::later"],
+  ]);
+  ended.resolve();
+  await Promise.all(calls);
+  assert.deepEqual(overdue(), [waiting]);
+});
+
+Deno.test("Handlers.load() names 20 functions at most", async () => {
+  const ended = Promise.withResolvers<void>();
+  const ids = Array.from({ length: 25 }, (_, i) => `a::f${i}`);
+  const { call, clock, handlers } = setup(
+    Object.fromEntries(ids.map((id) => [id, () => ended.promise])),
+  );
+  const calls = ids.map((function_id, i) => {
+    return call({ invocation_id: function_id, function_id, timeout_ms: 100 - i });
+  });
+  clock.tick(200);
+
+  const named = handlers.load().slice(1).map(({ functionId }) => functionId);
+
+  assert.deepEqual([named.length, named[0], named.at(-1)], [20, "a::f24", "a::f5"]);
+  ended.resolve();
+  await Promise.all(calls);
+});
+
 Deno.test("a handler of text gets members of the payload as the frame has them", async () => {
   const own = handlerOfText((payload, textOf) => [payload, textOf("n"), textOf("none") ?? null]);
   const { handlers, connection, sent } = setup({ "a::b": own });

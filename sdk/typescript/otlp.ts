@@ -52,6 +52,8 @@ export interface Gauge {
   /** Such as `By`, `s` or `1`. */
   readonly unit: string;
   readonly value: number;
+  /** The function that it is about, if it is about one. */
+  readonly functionId?: string;
 }
 
 /** Deepest nesting of an attribute; deeper values become JSON text. */
@@ -106,8 +108,11 @@ export function encodeSpan(span: SpanRecord): string {
 }
 
 /** Encodes the value of a gauge at `at_ms`, in milliseconds since 1970. */
-export function encodeGauge({ name, unit, value }: Gauge, at_ms: number): string {
-  const dataPoints = [{ timeUnixNano: nanos(at_ms), asDouble: value }];
+export function encodeGauge({ name, unit, value, functionId }: Gauge, at_ms: number): string {
+  const attributes = functionId === undefined
+    ? {}
+    : { attributes: attributesOf({ "engine.function.id": functionId }) };
+  const dataPoints = [{ timeUnixNano: nanos(at_ms), asDouble: value, ...attributes }];
   return JSON.stringify({ name, unit, gauge: { dataPoints } });
 }
 

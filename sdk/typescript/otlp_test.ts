@@ -122,6 +122,14 @@ Deno.test("encodeSpan() contains the error message", () => {
   assert.deepEqual(status, { code: 2, message: "no such order" });
 });
 
+Deno.test("encodeGauge() names the function that a gauge is about", () => {
+  const text = encodeGauge({ name: "m", unit: "s", value: 2, functionId: "a::b" }, AT);
+
+  const attributes = [{ key: "engine.function.id", value: { stringValue: "a::b" } }];
+  const dataPoints = [{ timeUnixNano: NANOS, asDouble: 2, attributes }];
+  assert.deepEqual(JSON.parse(text), { name: "m", unit: "s", gauge: { dataPoints } });
+});
+
 Deno.test("encodeFrame() starts with the signal, then the records of each resource", () => {
   const gauge = encodeGauge({ name: "m", unit: "By", value: 5 }, AT);
   const frame = new TextDecoder().decode(

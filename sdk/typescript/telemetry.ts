@@ -17,6 +17,7 @@ import {
   encodeGauge,
   encodeLog,
   encodeSpan,
+  type Gauge,
   parseShown,
   type Resource,
   type Signal,
@@ -113,6 +114,8 @@ export type EndSpan = (error: ErrorBody | undefined) => void;
 export class Telemetry implements LogSink {
   /** Id of the worker's main connection, once the engine has sent it. */
   workerId: string | undefined;
+  /** Measures the handlers. */
+  load: () => readonly Gauge[] = () => [];
   readonly #setup: TelemetrySetup;
   readonly #connection: ReconnectingConnection;
   readonly #logs = new TelemetryQueue();
@@ -256,7 +259,8 @@ export class Telemetry implements LogSink {
       const { current } = this.#connection;
       if (!current || (current.queuedBytes ?? 0) >= AHEAD_BYTES_MAX) return;
       const at_ms = this.#wall();
-      const records = this.#gauges.read().map((gauge) => encodeGauge(gauge, at_ms));
+      const gauges = [...this.#gauges.read(), ...this.load()];
+      const records = gauges.map((gauge) => encodeGauge(gauge, at_ms));
       const { service } = this.#setup;
       if (records.length > 0) current.send(this.#frame("MTRC", [{ service, records }]));
     });

@@ -241,6 +241,7 @@ Deno.test("Telemetry limits the number of spans per second", async () => {
 
 Deno.test("Telemetry sends gauges after a second, then every five seconds", async () => {
   const { clock, open, take, telemetry } = setup();
+  telemetry.load = () => [{ name: "engine.handlers.waiting", unit: "1", value: 0 }];
   open();
   clock.tick(1_000);
   const [first] = take();
@@ -254,6 +255,7 @@ Deno.test("Telemetry sends gauges after a second, then every five seconds", asyn
     ["process.cpu.utilization", "1"],
     ["engine.event_loop.lag.p99", "s"],
     ["engine.event_loop.lag.max", "s"],
+    ["engine.handlers.waiting", "1"],
   ]);
   assert.deepEqual(signals(take()), ["MTRC"]);
   await telemetry.stop(undefined);

@@ -133,6 +133,7 @@ export class Worker implements AsyncDisposable {
     const observe = (call: InvokeFunction, now: number) => this.#telemetry?.startSpan(call, now);
     const failed = failurePrinter(options);
     const handlers = new Handlers({ clock, scopes, find, report, observe, failed });
+    if (this.#telemetry) this.#telemetry.load = () => handlers.load();
     const triggers = new ProvidedTriggers({
       find: (namespace, id) => this.#registrations.triggerHandlers(namespace, id),
       report,

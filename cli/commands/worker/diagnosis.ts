@@ -12,7 +12,7 @@ import type { EngineConnection } from "../../connect.ts";
 import { count, printable } from "../../render.ts";
 import type { DoctorCheck } from "../doctor_checks.ts";
 
-// How busy handlers are: only the Python SDK, which has threads, reports it, every few seconds.
+// How busy handlers are, and how late: SDKs report it every few seconds; threads only Python's.
 
 /** The load of one connection, as `engine::metrics::handlers` returns it. */
 export interface HandlerLoad {

@@ -165,7 +165,8 @@ function overdueHandlers({ workers }: HealthParts): HealthCheck {
       `${named(late.map((each) => each.name))}; ${name} for ${Math.round(value)} s, the longest`,
     remedy: ({ name }) =>
       `The caller of ${name} has its error already: give what it waits for a timeout, or ` +
-      "return when context.cancelled is set; until then it holds a thread",
+      "return when context.cancelled is set (context.signal in TypeScript); until then its work " +
+      "goes on, in Python perhaps in a thread that other calls wait for",
   });
 }
 
