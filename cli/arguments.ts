@@ -6,8 +6,9 @@
 import type { Isolation, WorkerStatus } from "../engine/mod.ts";
 import { UsageError } from "./failure.ts";
 
+const ENGINE_PORT_DEFAULT = 49134;
 /** Address of the engine when neither `--url` nor ENGINE_URL is set; the SDK's default too. */
-export const ENGINE_URL_DEFAULT = "ws://127.0.0.1:49134";
+export const ENGINE_URL_DEFAULT = `ws://127.0.0.1:${ENGINE_PORT_DEFAULT}`;
 /** Help of `--url`. */
 export const URL_HELP =
   "address of the engine (default: ENGINE_URL, the engine of the project here, " +
@@ -29,6 +30,25 @@ export const REPLICAS_MAX = 64;
 /** Longest `--timeout`, in milliseconds: a day. */
 const TIMEOUT_MS_MAX = 86_400_000;
 const UNIT_MS: Readonly<Record<string, number>> = { "": 1_000, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/**
+ * Reads the address of an engine: `ws://` and `wss://`, the same as `http://` and `https://`, or a
+ * host with or without a port, such as `localhost:49134`.
+ *
+ * @throws {UsageError} With the forms that are accepted.
+ */
+export function readEngineUrl(text: string): string {
+  const isHost = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i.test(text);
+  const typed = isHost ? `ws://${text}` : text.replace(/^http(?=s?:\/\/)/i, "ws");
+  const url = URL.canParse(typed) ? new URL(typed) : undefined;
+  if (url?.protocol === "ws:" || url?.protocol === "wss:") {
+    return isHost && !/:\d+$/.test(text) ? `${typed}:${ENGINE_PORT_DEFAULT}` : typed;
+  }
+  throw new UsageError(
+    `The address of the engine must look like ${ENGINE_URL_DEFAULT} or localhost:` +
+      `${ENGINE_PORT_DEFAULT}, received ${JSON.stringify(text)}`,
+  );
+}
 
 /**
  * Reads a whole number within bounds.

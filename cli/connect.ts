@@ -15,7 +15,7 @@ import {
   registerWorker,
   type Worker,
 } from "../mod.ts";
-import { ENGINE_URL_DEFAULT } from "./arguments.ts";
+import { ENGINE_URL_DEFAULT, readEngineUrl } from "./arguments.ts";
 import { CommandError, ConnectionLost, UsageError } from "./failure.ts";
 import { renderDuration } from "./render.ts";
 
@@ -102,7 +102,7 @@ const CONNECT_MS_MAX = 10_000;
  * @throws {UsageError} The URL is invalid, or no header can hold the token.
  */
 export async function connectToEngine(options: ConnectOptions): Promise<EngineConnection> {
-  const url = readUrl(options.url ?? ENGINE_URL_DEFAULT);
+  const url = readEngineUrl(options.url ?? ENGINE_URL_DEFAULT);
   const token = readToken(options.token);
   const key = await (options.findKey ?? readControlKey)(url);
   const dial = options.dial ?? (options.isShort ? shortDial : undefined);
@@ -141,15 +141,6 @@ export async function connectToEngine(options: ConnectOptions): Promise<EngineCo
   return connectionOf(worker, () => refusal);
 }
 
-function readUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol === "ws:" || url?.protocol === "wss:") return text;
-  throw new UsageError(
-    `The address of the engine must look like ${ENGINE_URL_DEFAULT}, ` +
-      `received ${JSON.stringify(text)}`,
-  );
-}
-
 /** A token that was read from a file often ends with a line break, which is not part of it. */
 function readToken(text: string | undefined): string | undefined {
   const token = text?.trim();
@@ -164,7 +155,7 @@ function connectError(url: string, reason: string): CommandError {
   const shown = withoutSecrets(url);
   if (/\b401\b/.test(reason)) {
     return new CommandError(
-      `The engine at ${shown} wants another token; give it with --token or ENGINE_TOKEN`,
+      `The engine at ${shown} rejected the token; give one with --token or ENGINE_TOKEN`,
     );
   }
   // The SDK appends what to do about TLS to the platform's message.

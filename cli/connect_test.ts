@@ -239,7 +239,7 @@ Deno.test("a token that is wrong is reported as such, and not shown", async () =
 
   const message = await messageOf(connectToEngine({ url, dial: refusing("HTTP 401") }));
 
-  assert.match(message, /wants another token; give it with --token or ENGINE_TOKEN/);
+  assert.match(message, /rejected the token; give one with --token or ENGINE_TOKEN/);
   assert.ok(!message.includes("secret"));
 });
 
@@ -251,7 +251,7 @@ Deno.test("another HTTP error is reported with its status", async () => {
   assert.match(message, /refused the connection with HTTP 403/);
 });
 
-for (const url of ["127.0.0.1:49134", "http://127.0.0.1:1", "nonsense", ""]) {
+for (const url of ["ftp://127.0.0.1:1", "two words", "localhost:port", ""]) {
   Deno.test(`the address ${JSON.stringify(url)} is not understood`, async () => {
     const thrown = await connectToEngine({ url }).then(() => undefined, (reason) => reason);
 

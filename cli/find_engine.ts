@@ -8,7 +8,7 @@
  * @module
  */
 import { type EngineInfo, type ProjectAddress, projectAddress } from "../engine/mod.ts";
-import { ENGINE_URL_DEFAULT } from "./arguments.ts";
+import { ENGINE_URL_DEFAULT, readEngineUrl } from "./arguments.ts";
 import { connectToEngine, type EngineAddress, type EngineConnection } from "./connect.ts";
 import { CommandError } from "./failure.ts";
 
@@ -28,12 +28,17 @@ export interface CommandPlace {
   readonly find?: (directory: string) => Promise<ProjectAddress | undefined>;
 }
 
-/** Finds it; connects to nothing. */
+/**
+ * Finds it; connects to nothing.
+ *
+ * @throws {UsageError} The address is invalid.
+ */
 export async function findEngine(
   address: EngineAddress,
   { directory, env, find = findHere }: CommandPlace,
 ): Promise<FoundEngine> {
-  const named = address.url ?? env("ENGINE_URL");
+  const typed = address.url ?? env("ENGINE_URL");
+  const named = typed === undefined ? undefined : readEngineUrl(typed);
   const project = named === undefined ? await find(directory) : undefined;
   const token = address.token ?? env("ENGINE_TOKEN") ?? project?.token;
   return {

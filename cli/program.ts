@@ -10,6 +10,7 @@ import { Command, CommanderError } from "@commander-js/extra-typings";
 import manifest from "../deno.json" with { type: "json" };
 import { addStart } from "./commands/start.ts";
 import { describeFailure, EXIT_DONE, EXIT_NOT_UNDERSTOOD } from "./failure.ts";
+import { addOutput, outputTerminal } from "./output.ts";
 import type { Terminal } from "./terminal.ts";
 
 const EXAMPLES = `
@@ -26,9 +27,14 @@ type Add = (program: Command, terminal: Terminal) => void;
 
 /** The module of each command, in the order of the help. */
 const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
+  start: async () => (await import("./commands/daemon.ts")).addStartCommand,
+  stop: async () => (await import("./commands/daemon.ts")).addStop,
+  status: async () => (await import("./commands/daemon.ts")).addStatus,
   create: async () => (await import("./commands/create.ts")).addCreate,
   trigger: async () => (await import("./commands/trigger.ts")).addTrigger,
   worker: async () => (await import("./commands/worker/mod.ts")).addWorker,
+  ps: async () => (await import("./commands/worker/mod.ts")).addPs,
+  logs: async () => (await import("./commands/worker/logs.ts")).addEngineLogs,
   state: async () => (await import("./commands/state.ts")).addState,
   config: async () => (await import("./commands/config.ts")).addConfig,
   stream: async () => (await import("./commands/stream.ts")).addStream,
@@ -47,6 +53,9 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   completions: async () => (await import("./commands/completions.ts")).addCompletions,
 };
 
+/** Other names of commands; those that a command declares itself. */
+const ALIASES: Readonly<Record<string, string>> = { call: "trigger" };
+
 /**
  * Creates the parser.
  *
@@ -59,15 +68,18 @@ export async function createProgram(
 ): Promise<Command> {
   const adds = await Promise.all(namesFor(args).map((name) => COMMANDS[name]!()));
   const program = createRoot(terminal);
-  addStart(program, terminal);
-  for (const add of adds) add(program, terminal);
+  const output = outputTerminal(terminal);
+  addStart(program, output);
+  for (const add of adds) add(program, output);
+  addOutput(program, output);
   return program;
 }
 
 /** The help, completions, and the suggestion for an unknown command need all commands. */
 function namesFor([first = ""]: readonly string[]): string[] {
-  const isOne = Object.hasOwn(COMMANDS, first) && first !== "completions";
-  return isOne ? [first] : Object.keys(COMMANDS);
+  const name = Object.hasOwn(ALIASES, first) ? ALIASES[first]! : first;
+  const isOne = Object.hasOwn(COMMANDS, name) && name !== "completions";
+  return isOne ? [name] : Object.keys(COMMANDS);
 }
 
 function createRoot(terminal: Terminal): Command {
@@ -112,11 +124,36 @@ export async function runProgram(
     return EXIT_DONE;
   } catch (thrown) {
     if (thrown instanceof CommanderError) {
-      // Commander has printed its own message, with a suggestion.
-      return thrown.exitCode === 0 ? EXIT_DONE : EXIT_NOT_UNDERSTOOD;
+      // Commander has printed its own message, with a suggestion of the same level.
+      if (thrown.exitCode === 0) return EXIT_DONE;
+      if (thrown.code === "commander.unknownCommand") await suggestElsewhere(args, terminal);
+      return EXIT_NOT_UNDERSTOOD;
     }
     const { lines, exitCode } = describeFailure(thrown);
     for (const line of lines) terminal.err(line);
     return exitCode;
   }
+}
+
+/** Prints the commands of other levels that have the name of an unknown one. */
+async function suggestElsewhere(args: readonly string[], terminal: Terminal): Promise<void> {
+  const words = args.filter((word) => !word.startsWith("-"));
+  const paths = pathsOf(await createProgram(terminal));
+  const known = (path: readonly string[]): boolean =>
+    paths.some((each) => each.join(" ") === path.join(" "));
+  const at = words.findIndex((_, end) => !known(words.slice(0, end + 1)));
+  const found = paths.filter((path) => path.length !== at + 1 && path.at(-1) === words[at]);
+  if (found.length === 0) return;
+  const shown = found.map((path) => ["engine", ...path, ...words.slice(at + 1)].join(" "));
+  terminal.err(`Did you mean ${shown.join(" or ")}?`);
+}
+
+/** The names and aliases of all commands, each with those above it. */
+function pathsOf(command: Command, above: readonly string[] = []): string[][] {
+  return command.commands.flatMap((child) =>
+    [child.name(), ...child.aliases()].flatMap((name) => {
+      const path = [...above, name];
+      return [path, ...pathsOf(child as Command, path)];
+    })
+  );
 }

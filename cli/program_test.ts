@@ -49,7 +49,9 @@ for (
   const [args, message] of [
     [["wroker", "list"], /unknown command 'wroker'\n\(Did you mean worker\?\)/],
     [["banana"], /unknown command 'banana'\nsee engine --help/],
-    [["start"], /the engine starts with: engine --config FILE/],
+    [["restart", "math"], /unknown command 'restart'[^]*Did you mean engine worker restart math\?/],
+    [["worker", "trigger", "a::b"], /Did you mean engine trigger a::b\?/],
+    [["worker", "list", "--output", "xml"], /Allowed choices are json, yaml, table/],
     [["worker", "ad", "./x"], /unknown command 'ad'\n\(Did you mean add\?\)/],
     [["worker", "add"], /missing required argument 'workers'/],
     [["trigger", "a::b", "--payloda=1"], /Did you mean --payload\?/],

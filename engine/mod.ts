@@ -26,7 +26,12 @@ import type { VmStatus } from "./vm/setup/status.ts";
 
 export type { ConsoleOptions, EngineConsole } from "./console.ts";
 export type { Engine, StartOptions, StopOptions } from "./engine.ts";
-export { CONTROL_HEADER, readControlKey } from "./auth/control_key.ts";
+export {
+  CONTROL_HEADER,
+  readControlKey,
+  type RunningEngine,
+  runningEngines,
+} from "./auth/control_key.ts";
 export { type ProjectAddress, projectAddress } from "./project_address.ts";
 export { VERSION } from "./version.ts";
 export { similarNames } from "../sdk/typescript/wire/similar.ts";

@@ -107,6 +107,9 @@ const LAYERS: readonly Layer[] = [
     packages: {
       commander: /^cli\//,
       "@commander-js/extra-typings": /^cli\//,
+      yaml: /^cli\/output\.ts$/,
+      "node:child_process": /^cli\/commands\/daemon\.ts$/,
+      "node:fs": /^cli\/commands\/daemon\.ts$/,
     },
   },
   {

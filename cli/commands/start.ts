@@ -1,13 +1,13 @@
 /**
- * `engine` without a command: start an engine and run until it is stopped.
+ * `engine` without a command, and `engine start`: start an engine and run until it is stopped.
  *
  * Standard output lists what it serves, one line per address. The first SIGINT or SIGTERM lets
- * running calls finish, the second one does not.
+ * running calls finish, the second one does not. `engine start --daemon` is in `daemon.ts`.
  *
  * @module
  */
 import { Command } from "@commander-js/extra-typings";
-import type { Engine, StartOptions } from "../../engine/mod.ts";
+import type { Engine, EngineInfo, StartOptions } from "../../engine/mod.ts";
 import { readNumber } from "../arguments.ts";
 import { EXIT_FAILED, ExitWith, UsageError } from "../failure.ts";
 import type { Terminal } from "../terminal.ts";
@@ -23,13 +23,11 @@ export type Start = (options: StartOptions) => Promise<Engine>;
 
 /** Makes `engine` without a command start the engine. */
 export function addStart(program: Command, terminal: Terminal, start: Start = startReal): void {
-  const root = program
-    .usage("[--config <file>] [--port <port>] | engine <command> ...")
-    .argument("[command...]")
-    .option("--config <file>", "what to run (default: config.yaml here, else embedded defaults)")
-    .option("--port <port>", "port for workers, instead of engine.port of the file")
-    .option("--log-level <level>", `least level that is logged: ${LOG_LEVELS.join(", ")}`)
-    .option("--accept-empty-state", "start although the state file is gone or another one, once");
+  const root = startOptions(
+    program
+      .usage("[--config <file>] [--port <port>] | engine <command> ...")
+      .argument("[command...]"),
+  );
   root.hook("preSubcommand", (_root, command) => {
     const given = Object.keys(root.opts())[0];
     if (given === undefined) return;
@@ -43,14 +41,29 @@ export function addStart(program: Command, terminal: Terminal, start: Start = st
   });
 }
 
-interface StartFlags {
+/** Adds the options of a start to a command. */
+export function startOptions<Args extends unknown[]>(command: Command<Args>) {
+  return command
+    .option("--config <file>", "what to run (default: config.yaml here, else embedded defaults)")
+    .option("--port <port>", "port for workers, instead of engine.port of the file")
+    .option("--log-level <level>", `least level that is logged: ${LOG_LEVELS.join(", ")}`)
+    .option("--accept-empty-state", "start although the state file is gone or another one, once");
+}
+
+/** The options that {@linkcode startOptions} adds. */
+export interface StartFlags {
   readonly config?: string | undefined;
   readonly port?: string | undefined;
   readonly logLevel?: string | undefined;
   readonly acceptEmptyState?: boolean | undefined;
 }
 
-function readOptions(flags: StartFlags, directory: string): StartOptions {
+/**
+ * The options of a start.
+ *
+ * @throws {UsageError} A value is invalid.
+ */
+export function readOptions(flags: StartFlags, directory: string): StartOptions {
   const level = LOG_LEVELS.find((level) => level === flags.logLevel);
   if (flags.logLevel !== undefined && level === undefined) {
     throw new UsageError(
@@ -67,9 +80,6 @@ function readOptions(flags: StartFlags, directory: string): StartOptions {
 
 /** Refuses words that name no command, with the command that was probably meant. */
 function refuseCommand(words: readonly string[], program: Command): never {
-  if (words[0] === "start") {
-    throw new UsageError("unknown command 'start'; the engine starts with: engine --config FILE");
-  }
   // The root has an action, so commander accepts any words there; a parser without one suggests.
   const parser = new Command("engine").exitOverride()
     .configureOutput(program.configureOutput())
@@ -83,12 +93,14 @@ function dashed(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-async function startReal(options: StartOptions): Promise<Engine> {
+/** Starts an engine in this process. */
+export async function startReal(options: StartOptions): Promise<Engine> {
   const { startEngine } = await import("../../engine/mod.ts");
   return await startEngine(options);
 }
 
-async function runEngine(
+/** Runs an engine until it is stopped. */
+export async function runEngine(
   options: StartOptions,
   terminal: Terminal,
   start: Start,
@@ -112,7 +124,7 @@ async function runEngine(
   });
   try {
     engine = await start(options);
-    for (const line of describeEngine(engine)) terminal.out(line);
+    for (const line of describeEngine(engine.info())) terminal.out(line);
     if (interrupts > 0) void engine.stop({ drain: interrupts === 1 });
     await engine.finished;
   } finally {
@@ -123,8 +135,9 @@ async function runEngine(
   terminal.err("Stopped");
 }
 
-function describeEngine(engine: Engine): string[] {
-  const { version, pid, config_path, endpoints } = engine.info();
+/** What an engine runs and serves, as lines. */
+export function describeEngine(info: EngineInfo): string[] {
+  const { version, pid, config_path, endpoints } = info;
   const source = config_path === null
     ? "embedded defaults (no config.yaml here): state and HTTP are on"
     : config_path;

@@ -55,6 +55,7 @@ interface TriggerFlags extends EngineAddress {
 /** Adds `engine trigger`. */
 export function addTrigger(program: Command, terminal: Terminal): void {
   const command = program.command("trigger")
+    .alias("call")
     .description("Call a function and print its result")
     .argument("[words...]", "id of the function, then fields of its payload as key=value")
     .option("--function-id <id>", "id of the function, such as math::add")
@@ -87,7 +88,7 @@ async function runTrigger(
   const fields = [...words];
   const function_id = flags.functionId ?? fields.shift();
   if (function_id === undefined) {
-    throw new UsageError("Which function? Such as: engine trigger math::add a=2 b=3");
+    throw new UsageError("Missing function id. Example: engine trigger math::add a=2 b=3");
   }
   if (flags.functionId === undefined && function_id.includes("=")) {
     throw new UsageError(

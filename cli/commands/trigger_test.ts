@@ -145,7 +145,7 @@ Deno.test("an engine that is not there ends with 1", async () => {
 
 for (
   const [args, message] of [
-    [[], /Which function\? Such as:/],
+    [[], /Missing function id/],
     [["a=1"], /The id of the function comes first: engine trigger FUNCTION a=1/],
     [["a::b", "c"], /Not a field: c/],
     [["a::b", "--payload={"], /--payload is not JSON/],

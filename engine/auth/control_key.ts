@@ -35,6 +35,8 @@ export interface ControlKey extends AsyncDisposable {
 
 /** A running engine, as its key file describes it. */
 export interface RunningEngine {
+  /** Id of its process. */
+  readonly pid: number;
   /** Address of the engine, such as `ws://127.0.0.1:49134`. */
   readonly url: string;
   /** Where programs on this machine reach it without TLS. */
@@ -46,15 +48,13 @@ export interface RunningEngine {
 }
 
 /** What a key file says besides the key. */
-export interface KeyOptions extends Partial<Omit<RunningEngine, "url">> {
+export interface KeyOptions extends Partial<Omit<RunningEngine, "url" | "pid">> {
   /** Default: that of this user. */
   readonly folder?: string;
 }
 
 /** Content of a key file. */
 interface KeyRecord extends RunningEngine {
-  /** Process id of the engine. */
-  readonly pid: number;
   /** The machine or container it runs in: process ids of others say nothing here. */
   readonly machine: string;
   readonly key: string;
@@ -89,8 +89,8 @@ export async function openControlKey(
     path = `${home}/${path}`;
     await makeFolder(home);
     await removeStale(home);
-    const engine: RunningEngine = { url, local, project, needs_token };
-    await writeKey(path, { ...engine, pid: Deno.pid, machine: Deno.hostname(), key });
+    const engine: RunningEngine = { url, local, project, needs_token, pid: Deno.pid };
+    await writeKey(path, { ...engine, machine: Deno.hostname(), key });
   } catch (thrown) {
     problem = `${path} cannot be written (${thrownText(thrown)})`;
     log.warn("the command line cannot manage workers", { reason: problem });

@@ -356,6 +356,32 @@ Deno.test("a token is required, and sufficient, to connect", async () => {
   const withIt = await engine.command("functions", "--all", "--token", "secret");
 
   assert.equal(without.code, 1);
-  assert.match(without.stderr, /wants another token; give it with --token or ENGINE_TOKEN/);
+  assert.match(without.stderr, /rejected the token; give one with --token or ENGINE_TOKEN/);
   assert.equal(withIt.code, 0, withIt.stderr);
+});
+
+Deno.test("engine start --daemon outlives its command, and engine stop ends it", async () => {
+  await using directory = await makeDirectory();
+  const config = "engine:\n  port: 0\nworkers:\n  - name: engine-state\n";
+  await Deno.writeTextFile(`${directory.path}/config.yaml`, config);
+
+  const started = await run(directory.path, "start", "--daemon");
+  const pid = Number(/pid (\d+)/.exec(started.stdout)?.[1]);
+  try {
+    assert.equal(started.code, 0, started.stderr);
+    const set = await run(directory.path, "call", "state::set", "scope=a", "key=b", "value=1");
+    assert.equal(set.code, 0, set.stderr);
+    const status = await run(directory.path, "status", "--output", "yaml");
+    assert.match(status.stdout, new RegExp(`^pid: ${pid}$`, "m"));
+    const logs = await run(directory.path, "logs");
+    assert.match(logs.stdout, /worker joined.*engine-state/);
+
+    const stopped = await run(directory.path, "stop");
+
+    assert.equal(stopped.code, 0, stopped.stderr);
+    assert.equal(isAlive(pid), false);
+    assert.equal((await run(directory.path, "status")).code, 1);
+  } finally {
+    if (isAlive(pid)) Deno.kill(pid, "SIGKILL");
+  }
 });

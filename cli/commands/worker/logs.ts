@@ -10,10 +10,14 @@ import type { Command } from "@commander-js/extra-typings";
 import { readNumber, TOKEN_HELP, URL_HELP } from "../../arguments.ts";
 import type { EngineAddress, EngineConnection } from "../../connect.ts";
 import { printable } from "../../render.ts";
-import type { Terminal } from "../../terminal.ts";
+import { interruptible, type Terminal } from "../../terminal.ts";
+import { CommandError } from "../../failure.ts";
+import { engineLogPath } from "../daemon.ts";
 
 /** Time between two reads with `-f`. */
 const READ_MS = 300;
+/** Time between two reads of the engine's own log. */
+const FILE_READ_MS = 1_000;
 /** Most lines at once. */
 const TAIL_LINES_MAX = 100_000;
 
@@ -22,6 +26,61 @@ Examples:
   engine worker logs math-worker
   engine worker logs math-worker --tail 500
   engine worker logs math-worker -f              until Ctrl-C`;
+
+const ENGINE_EXAMPLES = `
+Examples:
+  engine logs math-worker -f           what a worker printed
+  engine logs --tail 20                the log of the engine that engine start --daemon started`;
+
+/** Adds `engine logs`. */
+export function addEngineLogs(program: Command, terminal: Terminal): void {
+  program.command("logs")
+    .description("Print the log of a worker, or of the engine in the background")
+    .argument("[name]", "name of the worker (default: the engine)")
+    .option("-f, --follow", "print new lines as they come, until Ctrl-C")
+    .option("--tail <lines>", "how many of the last lines", "100")
+    .option("--url <url>", URL_HELP)
+    .option("--token <token>", TOKEN_HELP)
+    .addHelpText("after", ENGINE_EXAMPLES)
+    .action(async (name, flags) => {
+      const tail = readNumber("--tail", flags.tail, 0, TAIL_LINES_MAX);
+      const follow = flags.follow ?? false;
+      if (name !== undefined) return await print(name, tail, follow, flags, terminal);
+      await interruptible(terminal, (signal) => printFile(tail, follow, signal, terminal));
+    });
+}
+
+/** Prints the log file of the engine of the project here. */
+async function printFile(
+  tail: number,
+  follow: boolean,
+  signal: AbortSignal,
+  terminal: Terminal,
+): Promise<void> {
+  const path = engineLogPath(terminal.directory);
+  const read = (): Promise<string> =>
+    terminal.readFile(path).catch(() => {
+      throw new CommandError(
+        `${path} not found: an engine that was not started with engine start --daemon prints ` +
+          "its log where it was started",
+      );
+    });
+  let log = await read();
+  const lines = log.trimEnd().split("\n");
+  if (tail > 0 && log !== "") {
+    for (const line of lines.slice(-tail)) {
+      terminal.out(printable(line));
+    }
+  }
+  while (follow && !signal.aborted) {
+    await terminal.wait(FILE_READ_MS, signal);
+    const now = await read();
+    const end = now.lastIndexOf("\n") + 1;
+    const fresh = now.slice(now.startsWith(log) ? log.length : 0, end);
+    if (fresh !== "") terminal.out(printable(fresh.trimEnd()));
+    log = now.slice(0, end);
+  }
+}
 
 /** Adds `engine worker logs`. */
 export function addLogs(group: Command, terminal: Terminal): void {

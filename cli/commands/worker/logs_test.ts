@@ -95,3 +95,36 @@ Deno.test("LogTail returns the last lines first and then new ones only", async (
 Deno.test("LogTail without first lines begins with new ones", async () => {
   assert.deepEqual(await tailOf([["old"], ["old", "new"]], 0), [[], ["new"]]);
 });
+
+const LOG_PATH = "/project/.engine/engine.log";
+
+Deno.test("engine logs without a name prints the log of the engine in the background", async () => {
+  const terminal = new FakeTerminal({ files: { [LOG_PATH]: "one\ntwo\nthree\n" } });
+
+  assert.equal(await terminal.run("logs", "--tail", "2"), 0);
+  assert.deepEqual(terminal.outLines, ["two", "three"]);
+});
+
+Deno.test("engine logs -f prints whole new lines, also of a log that begins anew", async () => {
+  const logs = ["a\n", "a\nb\nhal", "a\nb\nhalf\n", "new\n"];
+  let reads = 0;
+  const terminal: FakeTerminal = new FakeTerminal({
+    files: {
+      get [LOG_PATH]() {
+        return logs[Math.min(reads++, logs.length - 1)]!;
+      },
+    },
+    onWait: () => reads > logs.length && terminal.interrupt(),
+  });
+
+  await terminal.run("logs", "-f");
+
+  assert.deepEqual(terminal.outLines, ["a", "b", "half", "new"]);
+});
+
+Deno.test("engine logs without a log says where the log is", async () => {
+  const terminal = new FakeTerminal();
+
+  assert.equal(await terminal.run("logs"), 1);
+  assert.match(terminal.errText, /engine\.log not found: an engine that was not started with/);
+});

@@ -66,8 +66,16 @@ const CODES = "\nExit codes: 0 ready, 1 failed, 2 not understood, 3 not ready wi
 
 /** Adds `engine worker list`. */
 export function addList(group: Command, terminal: Terminal): void {
-  group.command("list")
-    .description("List the workers of the engine")
+  listWorkers(group.command("list").alias("ls") as Command, terminal);
+}
+
+/** Adds `engine ps`, which is short for `engine worker list`. */
+export function addPs(program: Command, terminal: Terminal): void {
+  listWorkers(program.command("ps") as Command, terminal);
+}
+
+function listWorkers(command: Command, terminal: Terminal): void {
+  command.description("List the workers of the engine")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
@@ -128,7 +136,7 @@ export function addStartWorker(group: Command, terminal: Terminal): void {
 /** Adds `engine worker stop`. */
 export function addStop(group: Command, terminal: Terminal): void {
   group.command("stop")
-    .description("Stop a worker, until it is started or the engine starts anew")
+    .description("Stop a worker, until it is started or the engine restarts")
     .argument("<name>", "name of the worker")
     .option("--timeout <time>", "how long to wait until it has ended, such as 90s", `${TIMEOUT_S}`)
     .option("--url <url>", URL_HELP)
@@ -147,7 +155,7 @@ export function addRestart(group: Command, terminal: Terminal): void {
   group.command("restart")
     .description("End a worker and start it again, one replica after the other")
     .argument("<name>", "name of the worker")
-    .option("--force", "install its dependencies anew")
+    .option("--force", "reinstall its dependencies")
     .option("--timeout <time>", READY_HELP, `${TIMEOUT_S}`)
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
@@ -168,6 +176,7 @@ export function addRestart(group: Command, terminal: Terminal): void {
 /** Adds `engine worker remove`. */
 export function addRemove(group: Command, terminal: Terminal): void {
   group.command("remove")
+    .alias("rm")
     .description("Remove a worker from config.yaml and stop it; its files stay")
     .argument("<name>", "name of the worker")
     .option("--url <url>", URL_HELP)
