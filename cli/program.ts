@@ -33,6 +33,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   create: async () => (await import("./commands/create.ts")).addCreate,
   trigger: async () => (await import("./commands/trigger.ts")).addTrigger,
   worker: async () => (await import("./commands/worker/mod.ts")).addWorker,
+  repl: async () => (await import("./commands/repl.ts")).addRepl,
   ps: async () => (await import("./commands/worker/mod.ts")).addPs,
   logs: async () => (await import("./commands/worker/logs.ts")).addEngineLogs,
   state: async () => (await import("./commands/state.ts")).addState,

@@ -28,6 +28,7 @@ export type { ConsoleOptions, EngineConsole } from "./console.ts";
 export type { Engine, StartOptions, StopOptions } from "./engine.ts";
 export {
   CONTROL_HEADER,
+  keyFolder,
   readControlKey,
   type RunningEngine,
   runningEngines,

@@ -110,6 +110,8 @@ const LAYERS: readonly Layer[] = [
       yaml: /^cli\/output\.ts$/,
       "node:child_process": /^cli\/commands\/daemon\.ts$/,
       "node:fs": /^cli\/commands\/daemon\.ts$/,
+      "node:process": /^cli\/commands\/repl\.ts$/,
+      "node:readline": /^cli\/commands\/repl\.ts$/,
     },
   },
   {
