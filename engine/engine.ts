@@ -255,7 +255,7 @@ class AssembledEngine implements Engine {
       this.#stack.defer(() => this.#project.close());
       await this.#project.apply(() => this.#config);
       this.#watch = this.#stack.use(this.#watchFile());
-      this.#cluster?.join();
+      if (this.#cluster) this.#joinCluster(this.#cluster);
     } catch (thrown) {
       await this.#stack.disposeAsync();
       await this.#endLog();
@@ -268,8 +268,20 @@ class AssembledEngine implements Engine {
     const settings = this.#config.engine.cluster;
     if (!settings) return;
     const { startCluster } = await import("./cluster/mod.ts");
-    const setup = { settings, clock: systemClock, log: this.#log };
-    this.#cluster = this.#stack.use(startCluster(setup));
+    const { max_message_bytes: maxMessageBytes } = this.#config.engine;
+    const [router, memory, log] = [this.#router, this.#memory, this.#log];
+    const setup = { clock: systemClock, log, router, memory, version: VERSION, maxMessageBytes };
+    const cluster = this.#stack.use(startCluster({ settings, ...setup }));
+    this.#cluster = cluster;
+    this.#events.listen(({ type }) => {
+      if (type === "functions_changed" || type === "triggers_changed") cluster.changed();
+    });
+  }
+
+  /** Takes calls of other engines. */
+  #joinCluster(cluster: Cluster): void {
+    cluster.join();
+    this.#stack.defer(() => cluster.leave());
   }
 
   async #endLog(): Promise<void> {
@@ -314,7 +326,7 @@ class AssembledEngine implements Engine {
   async #stop(): Promise<void> {
     this.#draining.abort(); // First, so that new requests are refused as such.
     try {
-      this.#cluster?.drain();
+      await this.#cluster?.drain();
       this.#router.drain();
       await this.#drained();
       this.#router.stopCalls();

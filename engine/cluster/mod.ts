@@ -10,6 +10,8 @@
 import type { ClusterSettings } from "../ports/config.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
+import type { MemoryBudget } from "../ports/memory.ts";
+import { type LinkedRouter, Links } from "./links.ts";
 import { NatsBus } from "./nats_bus.ts";
 
 /** What a cluster is started with. */
@@ -17,6 +19,11 @@ export interface ClusterSetup {
   readonly settings: ClusterSettings;
   readonly clock: Clock;
   readonly log: Log;
+  readonly router: LinkedRouter;
+  readonly memory: MemoryBudget;
+  /** Of the engine. */
+  readonly version: string;
+  readonly maxMessageBytes: number;
 }
 
 /** What the keeper of the state gets of the cluster. */
@@ -48,17 +55,35 @@ export interface ClusterKeeper extends AsyncDisposable {
 /** A running cluster. */
 export interface Cluster extends AsyncDisposable {
   readonly parts: ClusterParts;
+  readonly links: Links;
   /** Opens links to the other engines; to be called when this engine takes calls. */
   join(): void;
-  /** Tells the other engines that this one stops: it gets no new calls. */
-  drain(): void;
+  /** What is registered at this engine has changed. */
+  changed(): void;
+  /** Resolves when no other engine sends calls to this one any more, which is about to stop. */
+  drain(): Promise<void>;
+  /** Ends all links; the other engines learn of it at once. */
+  leave(): Promise<void>;
 }
 
 /** Starts to reach NATS; the engine goes on while that is away. */
 export function startCluster(setup: ClusterSetup): Cluster {
-  const { settings, clock, log } = setup;
+  const { settings, clock, log, router, memory, version, maxMessageBytes } = setup;
   const bus = new NatsBus({ settings, clock, log });
   const life = newLife();
+  let shared: readonly string[] = [];
+  const links = new Links({
+    cluster: settings.name,
+    self: { life, name: settings.engine_name, version },
+    bus,
+    clock,
+    log,
+    memory,
+    router,
+    maxMessageBytes,
+    defer: queueMicrotask,
+    isShared: (builtin) => shared.includes(builtin),
+  });
   bus.start();
   const parts: ClusterParts = {
     settings,
@@ -66,15 +91,27 @@ export function startCluster(setup: ClusterSetup): Cluster {
     log,
     life,
     bus,
-    isLinked: () => false,
-    onLinks: () => () => {},
-    share: () => {},
+    isLinked: (other) => links.peerOf(other) !== undefined,
+    onLinks: (hear) => links.listen(hear),
+    share(builtins) {
+      shared = builtins;
+      links.changed();
+    },
   };
   return {
     parts,
-    join: () => {},
-    drain: () => {},
-    [Symbol.asyncDispose]: () => bus[Symbol.asyncDispose](),
+    links,
+    join: () => links.start(),
+    changed: () => links.changed(),
+    drain: () => new Promise((resolve) => links.drain(resolve)),
+    async leave() {
+      links.stop();
+      await bus.flush();
+    },
+    async [Symbol.asyncDispose]() {
+      links.stop();
+      await bus[Symbol.asyncDispose]();
+    },
   };
 }
 

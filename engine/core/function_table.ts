@@ -97,6 +97,12 @@ export interface EngineLoad {
   readonly running: number;
 }
 
+/** The load of one function. */
+export interface FunctionLoad extends EngineLoad {
+  readonly namespace: string;
+  readonly id: string;
+}
+
 /** Outcome of {@linkcode FunctionTable.add}. */
 export interface Added {
   /** The function belongs to a built-in worker; nothing changed. */
@@ -222,7 +228,7 @@ export class FunctionTable {
     const { id, namespace = DEFAULT_NAMESPACE } = registration;
     const known = this.find(id, namespace);
     // No other worker of this engine has a replica of a built-in's function: the last one decides.
-    const isBuiltin = known !== undefined && isOfBuiltin(known);
+    const isBuiltin = isOfBuiltin(known);
     if (isBuiltin && !peer.isBuiltin && !peer.isEngine) {
       this.#registrations.release(peer, holding);
       return { isReserved: true, isNew: false, displaced: [] };
@@ -232,10 +238,11 @@ export class FunctionTable {
       : [];
     const entry = known ?? this.#open(namespace, id);
     for (const other of out) this.#drop(entry, other);
+    const before = this.#byPeer.get(peer)?.get(entry)?.far;
     this.#drop(entry, peer);
     const check = isEnforced(peer, registration) ? undefined : null;
     const own = ownName(peer, namespace, id);
-    const far = peer.isEngine ? new FarLoad() : undefined;
+    const far = peer.isEngine ? before ?? new FarLoad() : undefined;
     const replica: Replica = { entry, peer, callee, registration, holding, own, far, check };
     if (far) {
       entry.engines++;
@@ -339,6 +346,16 @@ export class FunctionTable {
       isFromEngine: isEngine,
       hasRoom: ({ callee, far }) => this.#hasRoom(callee, bytes, far ? ofEngine : bounds),
     });
+  }
+
+  /** The functions that workers of this engine offer, and the calls that those execute. */
+  *loads(): Generator<FunctionLoad> {
+    for (const { namespace, id, replicas, engines } of this.entries()) {
+      if (replicas.length === engines) continue;
+      let running = 0;
+      for (const { far, callee } of replicas) if (!far) running += callee.inflightCalls;
+      yield { namespace, id, replicas: replicas.length - engines, running };
+    }
   }
 
   /** Another engine runs so many calls of a function, in so many replicas. */
@@ -454,8 +471,8 @@ export function compareEntries(
 }
 
 /** Whether a built-in worker offers a function. */
-export function isOfBuiltin({ replicas }: FunctionEntry): boolean {
-  return replicas.at(-1)?.peer.isBuiltin ?? false;
+export function isOfBuiltin(entry: FunctionEntry | undefined): boolean {
+  return entry?.replicas.at(-1)?.peer.isBuiltin ?? false;
 }
 
 /** Refreshes the list of replicas that may get calls: suspect ones if there are no others. */

@@ -71,22 +71,23 @@ Deno.test("the format of another engine's function is checked here", () => {
 });
 
 Deno.test("calls that were refused or have ended are no load of another engine", () => {
-  const { open, router } = fakeRouter({ cluster: { far_calls: 0 } });
-  const [b, c, caller] = [open({ engine: "b" }), open({ engine: "c" }), open()];
-  for (const engine of [b, c]) {
-    offer(engine, { request_format: { type: "object", required: ["a"] } });
+  const { open } = fakeRouter({ cluster: { far_calls: 0 } });
+  const [b, near, caller] = [open({ engine: "b" }), open(), open()];
+  for (const one of [b, near]) {
+    offer(one, { request_format: { type: "object", required: ["a"] } });
   }
-  router.reportLoad(c.worker_id, "f", "default", { replicas: 1, running: 3 });
-  for (let i = 0; i < 10; i++) call(caller, `bad-${i}`, { data: {} });
-  results(caller);
+  call(caller, "kept", { data: { a: 1 } });
+  assert.equal(handed(near).length, 1);
 
-  for (let i = 0; i < 2; i++) {
+  call(caller, "bad", { data: {} });
+  for (let i = 0; i < 3; i++) {
     call(caller, `good-${i}`, { data: { a: 1 } });
     const [sent] = handed(b);
     answer(b, sent!.invocation_id);
   }
 
-  assert.deepEqual(results(caller), { "good-0": "done", "good-1": "done" });
+  const ended = { "good-0": "done", "good-1": "done", "good-2": "done" };
+  assert.deepEqual(results(caller), { bad: "invalid_payload", ...ended });
 });
 
 Deno.test("the load that a worker reports of itself has no effect", () => {

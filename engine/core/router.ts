@@ -59,6 +59,7 @@ import { ErrorReplies, failure } from "./error_replies.ts";
 import { CoreFirings } from "./firings.ts";
 import {
   type EngineLoad,
+  type FunctionLoad,
   FUNCTIONS_PER_ENGINE_MAX,
   FUNCTIONS_PER_WORKER_MAX,
   FunctionTable,
@@ -109,10 +110,10 @@ export interface RouterOptions {
 }
 
 const ENGINE_PREFIX = "engine::";
-/** Capabilities announced in `workerregistered`. */
-const CAPABILITIES: readonly string[] = ["cancel", "timeout", "progress"];
+/** Announced in `workerregistered`. */
+const CAPABILITIES = ["cancel", "timeout", "progress"];
 
-/** Routes calls from the workers that make them to the workers that can execute them. */
+/** Routes calls from the workers that make them to the workers that execute them. */
 export class Router {
   readonly #options: RouterOptions;
   readonly #sessions = new Map<string, Session>();
@@ -244,11 +245,14 @@ export class Router {
     return new Session(peer, { clock, calls, errorReplies, owner, telemetry });
   }
 
-  /** The engine behind a connection has reported how busy it is with a function. */
+  /** The engine behind a connection says how busy it is with a function. */
   reportLoad(worker_id: string, function_id: string, namespace: string, load: EngineLoad): void {
-    const peer = this.#sessions.get(worker_id)?.peer;
-    if (peer?.isEngine) this.#functions.reportLoad(peer, function_id, namespace, load);
+    const session = this.#sessions.get(worker_id);
+    if (session) this.#functions.reportLoad(session.peer, function_id, namespace, load);
   }
+
+  /** How busy the workers of this engine are with each function. */
+  readonly loads = (): Iterable<FunctionLoad> => this.#functions.loads();
 
   /** Ends the connections that `isOver` chooses, each with an `error` frame before. */
   endWhere(isOver: (info: PeerInfo) => boolean, error: ErrorBody): void {
@@ -511,8 +515,7 @@ export class Router {
 
   #isBuiltin(function_id: string, namespace: string = DEFAULT_NAMESPACE): boolean {
     if (namespace === DEFAULT_NAMESPACE && CORE_FUNCTIONS.has(function_id)) return true;
-    const entry = this.#functions.find(function_id, namespace);
-    return entry !== undefined && isOfBuiltin(entry);
+    return isOfBuiltin(this.#functions.find(function_id, namespace));
   }
 
   #isFull(peer: Peer): boolean {
