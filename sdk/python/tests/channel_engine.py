@@ -19,13 +19,16 @@ class ChannelEngine:
 
     def __init__(self) -> None:
         self.claims: list[str] = []
+        self.reads_on = True
+        """Whether it reads what a writer sends when the reader has left; else it is full then."""
+        self._abandoned: set[str] = set()
         self._queues: dict[str, asyncio.Queue[Any]] = {}
         self._ends: dict[tuple[str, str], ServerConnection] = {}
         self._endings: dict[str, tuple[int, str]] = {}
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._stop = asyncio.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         assert self._ready.wait(20)
 
@@ -53,8 +56,16 @@ class ChannelEngine:
             self._ready.set()
             await self._stop.wait()
             server.close(close_connections=False)
+            for id_ in self._queues:
+                self._abandon(id_)
             for end in self._ends.values():
                 end.transport.abort()
+
+    def _abandon(self, id_: str) -> None:
+        """Drop what waits for a reader, and all that follows: the writer's part must not wait."""
+        self._abandoned.add(id_)
+        while not self._queues[id_].empty():
+            self._queues[id_].get_nowait()
 
     def _check(self, connection: ServerConnection, request: Request) -> Response | None:
         query = parse_qs(urlsplit(request.path).query)
@@ -84,7 +95,8 @@ class ChannelEngine:
     ) -> None:
         try:
             async for message in connection:
-                await queue.put(message)
+                if id_ not in self._abandoned:
+                    await queue.put(message)
         except ConnectionClosed:
             pass
         code, reason = connection.close_code, connection.close_reason
@@ -112,6 +124,10 @@ class ChannelEngine:
                 await connection.send(message)
             except ConnectionClosed:
                 break
+        if self.reads_on:
+            self._abandon(id_)
         writer = self._ends.get((id_, "write"))
+        while not self.reads_on and writer is not None and writer.transport.is_reading():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
         if writer is not None:
             await writer.close(1000, "reader_closed")

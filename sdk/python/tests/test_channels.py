@@ -17,6 +17,9 @@ from engine_sdk._channel_socket import channel_url, short_reason
 from engine_sdk._channels import is_reference
 from fakes import LIMIT_S, FakeEngine
 
+CLOSE_TIMEOUT_S = 9
+"""Less than the server waits for the other side of a close, before it drops the connection."""
+
 
 def ref(direction: str, channel_id: str = "c0", key: str = "key") -> dict[str, str]:
     return {"channel_id": channel_id, "access_key": key, "direction": direction}
@@ -214,6 +217,24 @@ def test_a_slow_reader_holds_the_writer_back(channel: Channel) -> None:
     assert written < total
     assert sum(1 for _ in channel.reader) == total - 1
     wait()
+
+
+def test_writing_fails_at_the_close_frame_of_an_engine_that_reads_no_more(
+    channel: Channel, sockets: ChannelEngine
+) -> None:
+    sockets.reads_on = False
+    channel.writer.write("first")
+    assert channel.reader.receive() == "first"
+    channel.reader.cancel()
+
+    def write() -> None:
+        while True:
+            channel.writer.write(b"x" * 16_384)
+
+    began = time.monotonic()
+    with pytest.raises(EngineError, match="The reader of channel c0 has left"):
+        in_thread(write)()
+    assert time.monotonic() - began < CLOSE_TIMEOUT_S
 
 
 def test_when_the_reader_leaves_writing_fails(channel: Channel) -> None:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import socket
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
@@ -75,6 +76,10 @@ class _ChannelConnection(ClientConnection):
         self.held_bytes = 0
         self.is_paused = False
         self.over = asyncio.Event()
+        self.closing = asyncio.Event()
+        """Set when the engine has sent its close frame, or the connection is over."""
+        self.lost: Callable[[], None] | None = None
+        """Called when the connection is over."""
         self.changed = asyncio.Event()
         """Set when a message has arrived, or the connection is over."""
         self.drained = asyncio.Event()
@@ -85,6 +90,9 @@ class _ChannelConnection(ClientConnection):
     def process_event(self, event: Any) -> None:
         if not isinstance(event, Frame) or event.opcode not in _DATA:
             super().process_event(event)
+            if isinstance(event, Frame) and event.opcode is Opcode.CLOSE:
+                self.closing.set()
+                self.drained.set()  # The engine may read nothing more.
             return
         if event.opcode is not Opcode.CONT:
             self._is_text = event.opcode is Opcode.TEXT
@@ -122,8 +130,11 @@ class _ChannelConnection(ClientConnection):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self.over.set()
+        self.closing.set()
         self.drained.set()
         self.changed.set()
+        if self.lost is not None:
+            self.lost()
 
 
 class ChannelSocket:
@@ -141,8 +152,14 @@ class ChannelSocket:
 
     @property
     def is_over(self) -> bool:
-        """Whether the connection has ended."""
-        return self._connection.over.is_set()
+        """Whether the connection has ended, or the engine is closing it."""
+        return self._connection.closing.is_set()
+
+    def when_lost(self, lost: Callable[[], None]) -> None:
+        """Call ``lost`` when the connection has ended, or now if it has."""
+        self._connection.lost = lost
+        if self._connection.over.is_set():
+            lost()
 
     def closed_with(self) -> tuple[int, str]:
         """Return code and reason of the engine's close frame."""
@@ -188,8 +205,8 @@ class ChannelSocket:
         self._connection.transport.abort()
 
     async def ended(self) -> None:
-        """Wait for the end of the connection."""
-        await self._connection.over.wait()
+        """Wait until the connection has ended, or the engine is closing it."""
+        await self._connection.closing.wait()
         self._pings.cancel()
 
     async def _probe(self) -> None:

@@ -85,6 +85,7 @@ class ChannelHost:
             raise _shutdown()
         socket = await open_socket(channel_url(self.url, **ref), ref["channel_id"])
         self._sockets.add(socket)
+        socket.when_lost(lambda: self.forget(socket))
         return socket
 
     def forget(self, socket: ChannelSocket) -> None:
@@ -175,7 +176,6 @@ class _End:
 
     def _ending(self, socket: ChannelSocket) -> EngineError | None:
         """Return the error of a connection that has ended; None: it ended as it should."""
-        self._host.forget(socket)
         code, reason = socket.closed_with()
         channel_id = self._ref["channel_id"]
         details = {"channel_id": channel_id, "close_code": code, "reason": reason}
