@@ -11,6 +11,14 @@
 import bareConfig from "./bare/config.yaml" with { type: "text" };
 import bareReadme from "./bare/README.md" with { type: "text" };
 import gitignore from "./quickstart/gitignore.txt" with { type: "text" };
+import jobsConfig from "./jobs/config.yaml" with { type: "text" };
+import jobsReadme from "./jobs/README.md" with { type: "text" };
+import primeManifest from "./jobs/workers/prime-worker/engine.worker.yaml" with { type: "text" };
+import primeSource from "./jobs/workers/prime-worker/prime_worker.py" with { type: "text" };
+import webImports from "./jobs/workers/web-worker/deno.json.txt" with { type: "text" };
+import webManifest from "./jobs/workers/web-worker/engine.worker.yaml" with { type: "text" };
+import webPage from "./jobs/workers/web-worker/page.html" with { type: "text" };
+import webSource from "./jobs/workers/web-worker/worker.ts.txt" with { type: "text" };
 import quickstartConfig from "./quickstart/config.yaml" with { type: "text" };
 import quickstartReadme from "./quickstart/README.md" with { type: "text" };
 import callerImports from "./quickstart/workers/caller-worker/deno.json.txt" with { type: "text" };
@@ -57,6 +65,23 @@ export const templates: readonly Template[] = [
       "workers/caller-worker/engine.worker.yaml": callerManifest,
       "workers/caller-worker/deno.json": callerImports,
       "workers/caller-worker/worker.ts": callerSource,
+    },
+  },
+  {
+    name: "jobs",
+    summary: "A project with background jobs, a schedule and a page that shows progress live",
+    kind: "project",
+    files: {
+      "config.yaml": jobsConfig,
+      "README.md": jobsReadme,
+      ".gitignore": gitignore,
+      "workers/web-worker/engine.worker.yaml": webManifest,
+      "workers/web-worker/deno.json": webImports,
+      "workers/web-worker/worker.ts": webSource,
+      "workers/web-worker/page.html": webPage,
+      "workers/prime-worker/engine.worker.yaml": primeManifest,
+      "workers/prime-worker/requirements.txt": requirements,
+      "workers/prime-worker/prime_worker.py": primeSource,
     },
   },
   {

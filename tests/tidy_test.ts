@@ -44,6 +44,7 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   "workers/queue/named_queues.ts": "mod_test.ts beside it enqueues to queues by name",
   "cli/main.ts": "tests/e2e/cli_test.ts runs it as a program",
   "cli/quickstart/main.ts": "tests/e2e/quickstart_test.ts runs it as a program",
+  "cli/quickstart/jobs_walkthrough.ts": "tests/e2e/quickstart_jobs_test.ts runs all its steps",
   "sdk/typescript/register_worker.ts": "worker_test.ts beside it registers workers",
   "sdk/typescript/typed/standard_schema.ts": "types alone; tests/types/ checks programs",
   "sdk/build_npm.ts": "tests/e2e/npm_package_test.ts compares what it built",

@@ -60,19 +60,18 @@ export async function within<T>(ms: number, promise: Promise<T>): Promise<T | un
 }
 
 /**
- * Posts JSON until the route exists, and returns its response.
+ * Sends a request until the route exists, and returns its response.
  *
  * @throws {CommandError} The route does not exist within `limitMs`.
  */
-export async function postUntilServed(
+export async function requestUntilServed(
   url: string,
-  body: string,
+  request: RequestInit,
   limitMs: number,
 ): Promise<Response> {
-  const headers = { "Content-Type": "application/json" };
   const end = performance.now() + limitMs;
   for (;;) {
-    const response = await fetch(url, { method: "POST", headers, body }).catch(() => undefined);
+    const response = await fetch(url, request).catch(() => undefined);
     if (response && ![404, 503].includes(response.status)) return response;
     await response?.body?.cancel();
     if (performance.now() > end) {

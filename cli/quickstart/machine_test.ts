@@ -5,7 +5,7 @@ import {
   checkPython,
   isRunning,
   LiveShell,
-  postUntilServed,
+  requestUntilServed,
   within,
 } from "./machine.ts";
 
@@ -41,7 +41,7 @@ Deno.test("within() gives up in time", async () => {
   assert.equal(await within(1, new Promise(() => {})), undefined);
 });
 
-Deno.test("postUntilServed() repeats until the route exists", async () => {
+Deno.test("requestUntilServed() repeats until the route exists", async () => {
   let asked = 0;
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => {} },
@@ -52,13 +52,13 @@ Deno.test("postUntilServed() repeats until the route exists", async () => {
   );
   const url = `http://127.0.0.1:${server.addr.port}/`;
 
-  const response = await postUntilServed(url, "{}", 60_000);
+  const response = await requestUntilServed(url, { method: "POST" }, 60_000);
 
   assert.deepEqual([response.status, await response.text(), asked], [200, "POST", 3]);
 });
 
-Deno.test("postUntilServed() gives up on an address without a listener", async () => {
-  await assert.rejects(() => postUntilServed("http://127.0.0.1:1/", "{}", 0), /received nothing/);
+Deno.test("requestUntilServed() gives up on an address without a listener", async () => {
+  await assert.rejects(() => requestUntilServed("http://127.0.0.1:1/", {}, 0), /received nothing/);
 });
 
 /** A shell whose program is `sh -c`, so that the arguments of a test are the script. */

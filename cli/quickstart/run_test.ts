@@ -1,15 +1,19 @@
 import assert from "node:assert/strict";
 import { CommandError } from "../failure.ts";
-import { type QuickstartOptions, QuickstartRun, uncommentBlock } from "./run.ts";
+import { callsWalkthrough } from "./calls_walkthrough.ts";
+import { jobsWalkthrough } from "./jobs_walkthrough.ts";
+import { type QuickstartOptions, QuickstartRun } from "./run.ts";
 
 function setup(port: number, httpPort: number, more: Partial<QuickstartOptions> = {}) {
   const said: string[] = [];
   const run = new QuickstartRun({
     main: new URL("../main.ts", import.meta.url),
+    walkthrough: callsWalkthrough,
     directory: "/nowhere/hello",
     isTemporary: false,
     port,
     httpPort,
+    streamPort: 0,
     isolation: "process",
     say: (line) => said.push(line),
     ...more,
@@ -25,6 +29,7 @@ Deno.test("the quickstart changes nothing when a port is taken", async () => {
     const [{ run, said }, option] of [
       [setup(port, 1), "--port"],
       [setup(0, port), "--http-port"],
+      [setup(0, 0, { walkthrough: jobsWalkthrough, streamPort: port }), "--stream-port"],
     ] as const
   ) {
     await assert.rejects(() => run.steps(), (thrown) => {
@@ -50,6 +55,17 @@ Deno.test("the quickstart prints its addresses, and how other terminals use anot
   ]);
 });
 
+Deno.test("the run of jobs prints where its page and its streams are", () => {
+  const { said, run } = setup(49_134, 5_001, { walkthrough: jobsWalkthrough, streamPort: 5_002 });
+
+  run.printAddresses();
+
+  assert.deepEqual(said.slice(3), [
+    "  page     http://127.0.0.1:5001/",
+    "  streams  ws://127.0.0.1:5002/",
+  ]);
+});
+
 Deno.test("the quickstart in microVMs checks first whether this machine can run them", async () => {
   const directory = await Deno.makeTempDir();
   await Deno.writeTextFile(
@@ -71,38 +87,4 @@ Deno.test("the quickstart in microVMs checks first whether this machine can run 
   assert.match(said[1]!, /Workers run in microVMs; without KVM each start takes tens of seconds/);
   assert.deepEqual(said.slice(2), ["$ engine vm status", "  vm status"]);
   await Deno.remove(directory, { recursive: true });
-});
-
-Deno.test("uncommentBlock() uncomments one block and keeps the indentation", () => {
-  const text = `a
-    # state: begin (uncomment down to "state: end")
-    # total = 1
-    # if total:
-    #     total += 1
-    # state: end
-    # stays`;
-
-  assert.equal(
-    uncommentBlock(text, "state"),
-    `a
-    # state: begin (uncomment down to "state: end")
-    total = 1
-    if total:
-        total += 1
-    # state: end
-    # stays`,
-  );
-});
-
-Deno.test("uncommentBlock() supports comments of TypeScript", () => {
-  assert.equal(
-    uncommentBlock("// http: begin\n// f({\n//   a: 1,\n// });\n// http: end\n", "http"),
-    "// http: begin\nf({\n  a: 1,\n});\n// http: end\n",
-  );
-});
-
-Deno.test("uncommentBlock() refuses a missing or uncommented block", () => {
-  assert.throws(() => uncommentBlock("# state: begin\n", "state"), /no block between state: begin/);
-  assert.throws(() => uncommentBlock("nothing", "state"), /no block/);
-  assert.throws(() => uncommentBlock("# s: begin\nx = 1\n# s: end", "s"), /uncommented already/);
 });

@@ -5,7 +5,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { uncommentBlock } from "../../cli/quickstart/run.ts";
+import { uncommentBlock } from "../../cli/quickstart/calls_walkthrough.ts";
 import { scaffold } from "../../cli/commands/create.ts";
 import { parseConfig } from "../../engine/config/config.ts";
 import { readManifest } from "../../engine/install/manifest.ts";
@@ -110,6 +110,15 @@ for (const template of templates) {
         await succeeds(directory, Deno.execPath(), "lint", "--no-config", file);
       });
     }
+  }
+
+  for (const path of pathsOf(template, ".html")) {
+    Deno.test(`${template.name}: ${path} is formatted`, async () => {
+      await using written = await setup(template);
+
+      const style = ["--no-config", "--line-width=100"];
+      await succeeds(written.directory, Deno.execPath(), "fmt", "--check", ...style, path);
+    });
   }
 
   for (const path of pathsOf(template, ".py")) {

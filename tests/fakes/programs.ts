@@ -126,6 +126,8 @@ export function quickstart(...args: string[]): Deno.ChildProcess {
       freePort(),
       "--http-port",
       freePort(),
+      "--stream-port",
+      freePort(),
       ...args,
     ],
     stdin: "null",
@@ -138,34 +140,60 @@ function textOf({ stdout, stderr }: Deno.CommandOutput): string {
   return new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
 }
 
+/** Every step of the template `quickstart`, as it is shown. */
+const CALLS_SHOWN = (isolation: Isolation): string[] => [
+  "$ engine create --template quickstart --directory hello",
+  "$ engine --config config.yaml",
+  `$ engine worker add ./workers/math-worker --isolation ${isolation}`,
+  "$ engine trigger math::add a=2 b=3",
+  '  { "c": 5 }',
+  `$ engine trigger --function-id=math::add '--payload={"a":2,"b":3}'`,
+  "$ engine trigger math::add_two_numbers a=2 b=3",
+  "$ engine worker add engine-state",
+  '  { "c": 5, "running_total": 5 }',
+  "$ engine worker restart math-worker",
+  "$ kill -9 ",
+  "$ engine worker add engine-http",
+  "$ curl -i -X POST localhost:",
+  "  HTTP/1.1 200 OK",
+  '{"c":300,"running_total":',
+];
+
+/** Every step of the template `jobs`. */
+const JOBS_SHOWN = (isolation: Isolation): string[] => [
+  "$ engine create --template jobs --directory hello",
+  `$ engine worker add ./workers/web-worker --isolation ${isolation}`,
+  "  content-type: text/html; charset=utf-8",
+  "  HTTP/1.1 202 Accepted",
+  "  primes   1        0 ",
+  "$ engine stream follow jobs primes",
+  `$ engine worker add ./workers/prime-worker --isolation ${isolation}`,
+  'update {"below":100000,"done":5001,"primes":669}',
+  '  { "below": 100000, "done": 100000, "primes": 9592 }',
+  "$ kill -9 ",
+  "   … and an engine that is killed",
+  "$ engine cron list",
+  '"waiting": 0, "running": 0, "finished": 3 }',
+];
+
+/** Fails unless all steps of a template are in the output of its run. */
+export function checkShown(text: string, template: "quickstart" | "jobs", kind: Isolation): void {
+  for (const shown of (template === "jobs" ? JOBS_SHOWN : CALLS_SHOWN)(kind)) {
+    assert.ok(text.includes(shown), `${shown} is missing in:\n${text}`);
+  }
+}
+
 /** Runs it whole: every step is shown, gets what it expects, and nothing is left. */
-export async function checkQuickstart(isolation: Isolation): Promise<void> {
-  const output = await quickstart("--isolation", isolation).output();
+export async function checkQuickstart(
+  isolation: Isolation,
+  template: "quickstart" | "jobs" = "quickstart",
+): Promise<void> {
+  const output = await quickstart("--isolation", isolation, "--template", template).output();
   const text = textOf(output);
 
   assert.equal(output.code, 0, text);
-  for (
-    const shown of [
-      "$ engine create --template quickstart --directory hello",
-      "$ engine --config config.yaml",
-      `$ engine worker add ./workers/math-worker --isolation ${isolation}`,
-      "$ engine trigger math::add a=2 b=3",
-      '  { "c": 5 }',
-      `$ engine trigger --function-id=math::add '--payload={"a":2,"b":3}'`,
-      "$ engine trigger math::add_two_numbers a=2 b=3",
-      "$ engine worker add engine-state",
-      '  { "c": 5, "running_total": 5 }',
-      "$ engine worker restart math-worker",
-      "$ kill -9 ",
-      "$ engine worker add engine-http",
-      "$ curl -i -X POST localhost:",
-      "  HTTP/1.1 200 OK",
-      '{"c":300,"running_total":',
-      "All as expected",
-    ]
-  ) {
-    assert.ok(text.includes(shown), `${shown} is missing in:\n${text}`);
-  }
+  checkShown(text, template, isolation);
+  assert.match(text, /All as expected/);
   const directory = /^\$ cd (.*)$/m.exec(text)![1]!;
   await assert.rejects(() => Deno.stat(directory), Deno.errors.NotFound);
   const pids = [...text.matchAll(/pid (\d+)/g)].map((match) => Number(match[1]));

@@ -11,3 +11,9 @@ Deno.test({
   ignore: typeof vmHere === "string",
   fn: () => checkQuickstart("microvm"),
 });
+
+Deno.test({
+  name: "the quickstart of jobs in microVMs shows every step, and leaves nothing",
+  ignore: typeof vmHere === "string",
+  fn: () => checkQuickstart("microvm", "jobs"),
+});
