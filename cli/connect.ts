@@ -45,6 +45,7 @@ export interface EngineConnection extends AsyncDisposable {
 
 /** Trigger types that a command follows, and functions that are there when the type is. */
 const FOLLOWED = {
+  log: "engine::health::check",
   stream: "engine::stream::stats",
   subscribe: "engine::pubsub::list",
 } as const;

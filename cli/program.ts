@@ -27,6 +27,7 @@ type Add = (program: Command, terminal: Terminal) => void;
 
 /** The module of each command, in the order of the help. */
 const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
+  dev: async () => (await import("./commands/dev.ts")).addDev,
   start: async () => (await import("./commands/daemon.ts")).addStartCommand,
   stop: async () => (await import("./commands/daemon.ts")).addStop,
   status: async () => (await import("./commands/daemon.ts")).addStatus,

@@ -99,11 +99,12 @@ export async function startReal(options: StartOptions): Promise<Engine> {
   return await startEngine(options);
 }
 
-/** Runs an engine until it is stopped. */
+/** Runs an engine until it is stopped, and what `accompany` starts as long. */
 export async function runEngine(
   options: StartOptions,
   terminal: Terminal,
   start: Start,
+  accompany?: (engine: Engine) => Promise<AsyncDisposable>,
 ): Promise<void> {
   let engine: Engine | undefined;
   let interrupts = 0;
@@ -126,6 +127,7 @@ export async function runEngine(
     engine = await start(options);
     for (const line of describeEngine(engine.info())) terminal.out(line);
     if (interrupts > 0) void engine.stop({ drain: interrupts === 1 });
+    else if (accompany) await finishBeside(engine, accompany);
     await engine.finished;
   } finally {
     stopListening();
@@ -133,6 +135,20 @@ export async function runEngine(
   }
   if (hasFault) throw new ExitWith(EXIT_FAILED, ["Stopped after an error; see the log"]);
   terminal.err("Stopped");
+}
+
+/** Ends what accompanies an engine when that stops, and the engine when that cannot start. */
+async function finishBeside(
+  engine: Engine,
+  accompany: (engine: Engine) => Promise<AsyncDisposable>,
+): Promise<void> {
+  try {
+    await using _beside = await accompany(engine);
+    await engine.finished;
+  } catch (thrown) {
+    await engine.stop({ drain: false });
+    throw thrown;
+  }
 }
 
 /** What an engine runs and serves, as lines. */
