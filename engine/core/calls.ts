@@ -40,7 +40,7 @@ import {
   resultRemainder,
   valueRemainder,
 } from "./wire/frame_parts.ts";
-import { type ParsedFrame, parseFrame, type RawFields, rawFields } from "./wire/parsed_frame.ts";
+import { type ParsedFrame, parseFrame, type RawFields } from "./wire/parsed_frame.ts";
 import { JSON_PARTS_MAX, parsingProblem, valueProblem } from "./wire/members.ts";
 
 /** Settings of the router, which may change at run time; PROTOCOL 12 has the defaults. */
@@ -473,8 +473,8 @@ function enqueueRequest(
   const fields = { ...options, ...job };
   const data = raw.field("data");
   const last = data === undefined ? "" : `,"data":${data}`;
-  const frame = `{"data":${JSON.stringify(fields).slice(0, -1)}${last}}}`;
-  return { request, remainder: callRemainder(request, rawFields(frame)) };
+  const payload = `${JSON.stringify(fields).slice(0, -1)}${last}}`;
+  return { request, remainder: callRemainder(request, { field: () => payload }) };
 }
 
 /** The call for a replica that knows the function by another name; `undefined`: as it is. */

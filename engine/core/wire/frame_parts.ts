@@ -115,18 +115,20 @@ export function callRemainder(call: InvokeFunction, fields: RawFields): CallRema
   const traced = lead + traceparentField(call);
   const before = traced + baggageField(call);
   const data = fields.payload ? "" : fields.field("data");
-  const memory = fields.payload
-    ? joined(before + DATA_KEY, fields.payload)
-    : bytesOf(data === undefined ? `${before}}` : `${before + DATA_KEY + data}}`);
+  const text = data === undefined ? `${before}}` : `${before + DATA_KEY + data}}`;
+  const memory = fields.payload ? joined(before + DATA_KEY, fields.payload) : bytesOf(text);
+  // Nearly all texts are ASCII, where a character is a byte. Otherwise the part before the payload
+  // is encoded once more, without the payload, which may be large.
+  const isAscii = !fields.payload && memory.length === text.length;
+  const lengthOf = (part: string): number => isAscii ? part.length : bytesOf(part).length;
   return {
     memory,
     view: viewOf(memory),
     idStart: 0,
     idEnd: 0,
-    traceStart: bytesOf(lead).length,
-    traceEnd: bytesOf(traced).length,
-    // Encodes the part before only, since a payload may be large.
-    dataStart: data === undefined ? -1 : bytesOf(before + DATA_KEY).length,
+    traceStart: lengthOf(lead),
+    traceEnd: lengthOf(traced),
+    dataStart: data === undefined ? -1 : lengthOf(before + DATA_KEY),
     end: memory.length,
   };
 }
