@@ -278,13 +278,18 @@ export class QueueFunctions {
       throw new EngineError("INVALID_ARGUMENTS", "Name either a queue or a topic");
     }
     const name = queue ?? topic;
-    if (name === undefined) throw new EngineError("INVALID_ARGUMENTS", "Which queue?");
+    if (name === undefined) throw noQueue();
     const subscriptions = topic === undefined ? [] : this.#setup.topics.of(topic);
     if (subscriptions.length > 0) {
       return { queue: name, names: subscriptions.map(({ queue }) => queue) };
     }
     return { queue: name, names: [this.#setup.named.get(name).name] };
   }
+}
+
+function noQueue(): EngineError {
+  const message = "Name a queue, or a topic with durable subscribers; queue and topic are missing";
+  return new EngineError("INVALID_ARGUMENTS", message);
 }
 
 /** What an answer has room for. */

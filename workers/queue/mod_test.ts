@@ -196,11 +196,42 @@ Deno.test("a fifo queue refuses a payload without its field, and says what it fo
   }
   await assert.rejects(at.enqueue("orders", { customer: "x".repeat(1_000_000) }), {
     code: "enqueue_error",
-    message: /The group of a job for queue 'orders' is too long/,
+    message: /The group of a job for queue 'orders' is too long: 1000000 characters; .*599 bytes/,
   });
   await at.enqueue("orders", { customer: "" });
   await at.enqueue("orders", { customer: "\0~/ü" });
   assert.equal((await at.ask("stats", { queue: "orders" })).waiting, 2);
+});
+
+Deno.test("a job that is too large or cannot be kept is refused in the protocol's codes", async () => {
+  const store = new MemoryStore();
+  await using at = await setup({}, store);
+  const write = store.write.bind(store);
+  for (
+    const [thrown, code, message] of [
+      ["VALUE_TOO_LARGE", "enqueue_error", /The job for queue 'default' is too large: why$/],
+      ["SET_ERROR", "enqueue_error", /The job for queue 'default' could not be kept: why$/],
+      ["overloaded", "overloaded", /why$/],
+    ] as const
+  ) {
+    store.write = () => Promise.reject(new EngineError(thrown, "why", { details: { bytes: 1 } }));
+    await assert.rejects(at.enqueue("default", 1), { code, message, details: { bytes: 1 } });
+    store.write = write;
+  }
+  assert.equal((await at.ask("stats", { queue: "default" })).waiting, 0);
+});
+
+Deno.test("a call about dead jobs names one queue that there is", async () => {
+  await using at = await setup({ queues: { mail: {} } });
+  for (const name of ["redrive", "discard", "dlq_messages"]) {
+    const both = at.ask(name, { queue: "mail", topic: "mail" });
+    await assert.rejects(both, { code: "INVALID_ARGUMENTS", message: /a queue or a topic/ });
+    const missing = { code: "INVALID_ARGUMENTS", message: /queue and topic are missing/ };
+    await assert.rejects(at.ask(name), missing);
+    const similar = { code: "enqueue_error", details: { similar: ["mail"] } };
+    await assert.rejects(at.ask(name, { queue: "mial" }), similar);
+    await assert.rejects(at.ask(name, { topic: "mial" }), similar);
+  }
 });
 
 Deno.test("a bad option refuses the job", async () => {

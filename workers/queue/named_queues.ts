@@ -166,8 +166,8 @@ function laneOf(options: QueueOptions, input: EnqueueInput, data: Json): string 
   if (encoded.length < LANE_BYTES_MAX) return `=${encoded}`;
   throw new EngineError(
     "enqueue_error",
-    `The ${what} of a job for queue '${input.queue}' is too long: encoded it has ` +
-      `${lane.length > LANE_BYTES_MAX ? "over " : ""}${LANE_BYTES_MAX} bytes or more`,
+    `The ${what} of a job for queue '${input.queue}' is too long: ${lane.length} characters; ` +
+      `percent-encoded, ${LANE_BYTES_MAX - 1} bytes are allowed`,
   );
 }
 
