@@ -128,6 +128,15 @@ export class Job {
     this.next = this.expression.next(now);
   }
 
+  /** What the store has of it may be later: another engine fired it meanwhile. */
+  goOnFrom({ slot_ms, runs }: CronRecord): void {
+    if (this.running === 0) this.#runs = [...runs];
+    if (slot_ms <= this.#slotMs) return;
+    this.#slotMs = slot_ms;
+    this.#waiting = this.#waiting.filter((slot) => slot > slot_ms);
+    this.next = this.expression.next(slot_ms);
+  }
+
   /** Runs it now, besides its times. Resolves with the run when it has ended. */
   async runNow(): Promise<Run> {
     const slot = this.#setup.clock.wall();

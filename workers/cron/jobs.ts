@@ -14,12 +14,10 @@ import * as v from "../kit/schema.ts";
 import { fitTrigger } from "../kit/triggers.ts";
 import { type Expression, readExpression } from "./expression.ts";
 import { Job, type JobSettings, type JobSetup, timeText } from "./job.ts";
-import { type JobIdentity, keyOf, type Run } from "./records.ts";
+import { BACK_MS_MAX, type JobIdentity, keyOf, type Run } from "./records.ts";
 
 /** Longest wait for the next look at all jobs. */
 export const WAKE_MS_MAX = 5_000;
-/** A clock that goes back by less fires no time twice; by more, times count again. */
-export const BACK_MS_MAX = 3_600_000;
 /** Jobs at once. */
 export const JOBS_MAX = 5_000;
 /** How long jobs are looked at before other work gets its turn. */
@@ -90,9 +88,11 @@ export class CronJobs implements AsyncDisposable {
 
   /**
    * Fires jobs until the signal is aborted; without it, jobs are known and listed, and nothing
-   * fires. What came due before is fired or missed, as each job says.
+   * fires. What came due before is fired or missed, as each job says, unless another engine that
+   * had the role fired it.
    */
   async fireUntil(signal: AbortSignal): Promise<void> {
+    await this.#catchUpWithOthers();
     if (signal.aborted) return;
     this.#isKept = true;
     this.#wake();
@@ -100,6 +100,14 @@ export class CronJobs implements AsyncDisposable {
     this.#isKept = false;
     this.#cancel?.();
     this.#dueMs = Infinity;
+  }
+
+  /** Reads the records again: another engine may have written them. */
+  async #catchUpWithOthers(): Promise<void> {
+    const { records, clock } = this.#setup;
+    for (const job of [...this.#jobs.values()]) {
+      job.goOnFrom(await records.open(job.key, job.identity, clock.wall()));
+    }
   }
 
   get #isFiring(): boolean {
@@ -182,7 +190,7 @@ export class CronJobs implements AsyncDisposable {
       throw new EngineError("trigger_registration_failed", message);
     }
     const { records, clock } = this.#setup;
-    const record = await records.open(key, identity, clock.wall(), BACK_MS_MAX);
+    const record = await records.open(key, identity, clock.wall());
     const job = this.#jobs.get(key) ??
       new Job(this.#setup, key, identity, expression, settings, record);
     this.#jobs.set(key, job);

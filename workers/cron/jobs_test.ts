@@ -5,8 +5,8 @@ import type { CallRequest, TriggerInstance } from "../../sdk/typescript/options.
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
-import { BACK_MS_MAX, CronJobs } from "./jobs.ts";
-import { CronRecords } from "./records.ts";
+import { CronJobs } from "./jobs.ts";
+import { BACK_MS_MAX, CronRecords } from "./records.ts";
 
 const NOON = Date.UTC(2026, 10, 23, 12);
 const MINUTE = 60_000;
@@ -252,6 +252,36 @@ Deno.test("an engine without the role fires nothing, and what came due when it g
   await settle();
 
   assert.deepEqual(times(), ["12:01:00", "12:02:00", "12:03:00"]);
+});
+
+Deno.test("an engine that gets its role back fires nothing that another one has fired", async () => {
+  const store = new MemoryStore();
+  const first = await setup({ store });
+  const config = { ...MINUTELY, catch_up: "all" };
+  const end = Promise.withResolvers<Json>();
+  first.answers.set("f::a", () => end.promise);
+  await first.add(config);
+  await first.pass(MINUTE);
+  first.keeper.abort();
+
+  const second = await setup({ store, at: NOON + MINUTE + 500 });
+  await second.add(config, "t2");
+  await second.pass(2 * MINUTE);
+  second.keeper.abort();
+  end.resolve(null);
+  first.answers.clear();
+  await first.pass(2 * MINUTE + 500);
+  const third = await setup({ store, at: NOON + 3 * MINUTE + 500 });
+  await third.add(config, "t3");
+  third.keeper.abort();
+  void first.jobs.fireUntil(new AbortController().signal);
+  await first.settle();
+  await first.pass(MINUTE);
+
+  assert.deepEqual(first.times(), ["12:01:00", "12:04:00"]);
+  assert.deepEqual(second.times(), ["12:02:00", "12:03:00"]);
+  // The end of the first run, which was written last, did not bring its time back.
+  assert.deepEqual(third.times(), []);
 });
 
 Deno.test("jitter delays a time by up to its milliseconds", async () => {

@@ -9,7 +9,7 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import type { Store } from "../../engine/ports/store.ts";
+import type { Entry, Store } from "../../engine/ports/store.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
 /** Runs that are kept of a job. */
@@ -19,6 +19,9 @@ const ERROR_CHARS_MAX = 300;
 /** Records of jobs that no worker has registered for so long are removed. */
 export const RECORD_KEPT_MS = 400 * 24 * 3_600_000;
 const PAGE_RECORDS = 500;
+
+/** A clock that goes back by less fires no time twice; by more, times count again. */
+export const BACK_MS_MAX = 3_600_000;
 
 /** How a run ended; `suppressed`: by its condition. */
 export type Outcome = "running" | "ok" | "failed" | "suppressed" | "interrupted";
@@ -69,29 +72,28 @@ export class CronRecords {
 
   /**
    * Reads the record of a job, and creates one if it has none, or one that cannot be read: the job
-   * counts from `now`. So does one whose last time is over `aheadMs` ahead: the clock was wrong.
+   * counts from `now`. So does one whose last time is over {@linkcode BACK_MS_MAX} ahead: the clock
+   * was wrong.
    */
-  async open(
-    key: string,
-    identity: JobIdentity,
-    now: number,
-    aheadMs: number,
-  ): Promise<CronRecord> {
+  async open(key: string, identity: JobIdentity, now: number): Promise<CronRecord> {
     const [changed] = await this.#store.write([[["cron", key], (entry) => {
-      const known = entry?.damaged === undefined
-        ? entry?.value as JsonObject | undefined
-        : undefined;
-      const read = known && readRecord(known);
-      const record = read ?? { slot_ms: now, runs: [] };
-      const slot_ms = record.slot_ms > now + aheadMs ? now : record.slot_ms;
-      return valueOf(identity, { slot_ms, runs: record.runs }, now);
+      const { slot_ms, runs } = recordIn(entry) ?? { slot_ms: now, runs: [] };
+      const slot = slot_ms > now + BACK_MS_MAX ? now : slot_ms;
+      return valueOf(identity, { slot_ms: slot, runs }, now);
     }]]);
     return readRecord(changed!.new!.value as JsonObject)!;
   }
 
-  /** Writes a record; resolves when it is on disk. */
+  /**
+   * Writes a record; resolves when it is on disk. A later time stays, which another engine has
+   * fired after this one lost its role.
+   */
   async save(key: string, identity: JobIdentity, record: CronRecord, now: number): Promise<void> {
-    await this.#store.write([[["cron", key], () => valueOf(identity, record, now)]]);
+    await this.#store.write([[["cron", key], (entry) => {
+      const there = recordIn(entry)?.slot_ms ?? 0;
+      const slot_ms = there > now + BACK_MS_MAX ? record.slot_ms : Math.max(there, record.slot_ms);
+      return valueOf(identity, { slot_ms, runs: record.runs }, now);
+    }]]);
   }
 
   /** Removes records that have not been used for {@linkcode RECORD_KEPT_MS}. */
@@ -119,6 +121,12 @@ function valueOf(identity: JobIdentity, { slot_ms, runs }: CronRecord, now: numb
   const { function_id, expression, timezone } = identity;
   const kept = runs.slice(-RUNS_KEPT).map((run) => ({ ...run }) as unknown as JsonObject);
   return { function_id, expression, timezone, slot_ms, used_ms: now, runs: kept };
+}
+
+/** The record of an entry; `undefined`: there is none that can be read. */
+function recordIn(entry: Entry | undefined): CronRecord | undefined {
+  if (!entry || entry.damaged !== undefined) return undefined;
+  return readRecord(entry.value as JsonObject);
 }
 
 function readRecord({ slot_ms, runs }: JsonObject): CronRecord | undefined {

@@ -42,8 +42,8 @@ Deno.test("a job is known by what it does", () => {
 Deno.test("a new job counts from now, a known one from its last time", async () => {
   const { records } = setup();
 
-  assert.deepEqual(await records.open("k", JOB, 1_000, HOUR), { slot_ms: 1_000, runs: [] });
-  assert.deepEqual(await records.open("k", JOB, 9_000, HOUR), { slot_ms: 1_000, runs: [] });
+  assert.deepEqual(await records.open("k", JOB, 1_000), { slot_ms: 1_000, runs: [] });
+  assert.deepEqual(await records.open("k", JOB, 9_000), { slot_ms: 1_000, runs: [] });
 });
 
 Deno.test("a run without an end was interrupted", async () => {
@@ -52,7 +52,7 @@ Deno.test("a run without an end was interrupted", async () => {
   const runs = Array.from({ length: 9 }, () => run);
 
   await records.save("k", JOB, { slot_ms: 2_000, runs }, 2_000);
-  const read = await records.open("k", JOB, 9_000, HOUR);
+  const read = await records.open("k", JOB, 9_000);
 
   assert.equal(read.slot_ms, 2_000);
   assert.deepEqual(read.runs, Array(RUNS_KEPT).fill({ ...run, outcome: "interrupted" }));
@@ -61,11 +61,11 @@ Deno.test("a run without an end was interrupted", async () => {
 Deno.test("a last time far ahead, or a record that says nothing, counts from now", async () => {
   const { store, records } = setup();
   await records.save("k", JOB, { slot_ms: 10 * HOUR, runs: [] }, 10 * HOUR);
-  assert.equal((await records.open("k", JOB, 9.5 * HOUR, HOUR)).slot_ms, 10 * HOUR);
-  assert.equal((await records.open("k", JOB, HOUR, HOUR)).slot_ms, HOUR);
+  assert.equal((await records.open("k", JOB, 9.5 * HOUR)).slot_ms, 10 * HOUR);
+  assert.equal((await records.open("k", JOB, HOUR)).slot_ms, HOUR);
 
   await store.write([[["cron", "k"], () => ({ runs: 5 })]]);
-  assert.equal((await records.open("k", JOB, 7, HOUR)).slot_ms, 7);
+  assert.equal((await records.open("k", JOB, 7)).slot_ms, 7);
 });
 
 Deno.test("records that were not used for more than a year are removed", async () => {
