@@ -18,7 +18,7 @@ export interface Figures {
 
 /** What one run does; `load.c` says what the modes are. */
 export interface Run {
-  readonly mode: "echo" | "relay" | "call" | "set" | "get" | "http";
+  readonly mode: "echo" | "relay" | "call" | "set" | "get" | "enqueue" | "http";
   readonly port: number;
   /** Port of the engine, where the generator is to be the worker behind an HTTP route. */
   readonly enginePort?: number;

@@ -7,6 +7,7 @@ import type { Section } from "../bench.ts";
 import { http } from "./http.ts";
 import { peers } from "./peers.ts";
 import { pubsub } from "./pubsub.ts";
+import { queue } from "./queue.ts";
 import { relay } from "./relay.ts";
 import { sdk } from "./sdk.ts";
 import { start } from "./start.ts";
@@ -23,6 +24,7 @@ export const SECTIONS: readonly Section[] = [
   streams,
   state,
   pubsub,
+  queue,
   start,
   peers,
 ];
