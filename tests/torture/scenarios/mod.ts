@@ -13,6 +13,7 @@ import { frozen } from "./frozen.ts";
 import { fuzz } from "./fuzz.ts";
 import { memory } from "./memory.ts";
 import { messages } from "./messages.ts";
+import { queues } from "./queues.ts";
 import { soak } from "./soak.ts";
 import { state } from "./state.ts";
 import { subscribers } from "./subscribers.ts";
@@ -22,6 +23,7 @@ export const SCENARIOS: readonly Scenario[] = [
   accounting,
   cuts,
   state,
+  queues,
   fuzz,
   messages,
   floods,
