@@ -21,6 +21,11 @@ export const SHOP_OPTIONS: WorldOptions = {
   - name: engine-stream
     config:
       port: 0
+  - name: engine-cron
+  - name: engine-queue
+    config:
+      queues:
+        invoices: { max_retries: 2, backoff_ms: 200, concurrency: 4 }
 `,
   files: {
     "workers/mailer/engine.worker.yaml": manifest("mailer"),
@@ -81,7 +86,9 @@ const ORDERS_CONFIGURATION = {
 /** Connects the shop's workers. */
 export async function openShop(world: ConsoleWorld): Promise<Worker> {
   await openWarehouse(await world.connect("inventory", "What is in the warehouse"));
-  openPayments(await world.connect("payments", "Talks to the bank"));
+  const payments = await world.connect("payments", "Talks to the bank");
+  openPayments(payments);
+  openOffice(payments);
   const orders = await world.connect("orders", "Takes and fulfils orders");
   openOrders(orders);
   await configureOrders(orders);
@@ -106,6 +113,10 @@ export async function letCustomersCome(
       () => worker.trigger({ function_id: "inventory::reserve", payload: order.items[0]! }),
       () => fetch(`${world.httpUrl}/orders/${n % 40}`).then((answer) => answer.body?.cancel()),
     ];
+    // Of each fourth customer the address of the invoice is missing.
+    const payload = n % 60 === 0 ? { number: n } : { number: n, to: order.customer };
+    const job = { function_id: "payments::invoice", payload, queue: "invoices" };
+    if (n % 15 === 0) worker.enqueue(job).catch(() => {});
     paths[n % 7 === 6 ? 2 : n % 3 === 2 ? 1 : 0]!().catch(() => {}); // Some orders fail.
     await new Promise((resolve) => setTimeout(resolve, 12 + 10 * Math.sin(n / 90)));
   }
@@ -156,6 +167,22 @@ function openPayments(worker: Worker): void {
         card_token: { type: "string" },
       },
     },
+  });
+}
+
+/** Jobs and times: invoices by a queue, and a report every hour. */
+function openOffice(worker: Worker): void {
+  worker.registerFunction("payments::invoice", async ({ to }: { to?: string }) => {
+    await pause(400 + Math.random() * 800);
+    if (to === undefined) throw new EngineError("no_address", "The invoice has no address");
+  }, { description: "Mails an invoice" });
+  worker.registerFunction("payments::report", () => ({ invoices: 12 }), {
+    description: "Says what was charged",
+  });
+  worker.registerTrigger({
+    type: "cron",
+    function_id: "payments::report",
+    config: { expression: "*/10 * * * * *", timezone: "Europe/Berlin" },
   });
 }
 

@@ -26,6 +26,10 @@ const SHOTS: readonly Shot[] = [
   { name: "function", path: "/functions/default/orders%3A%3Aplace" },
   { name: "triggers", path: "/triggers" },
   { name: "state", path: "/state/orders" },
+  { name: "queues", path: "/queues" },
+  { name: "queue", path: "/queues/invoices" },
+  { name: "dead-letters", path: "/queues/invoices?tab=dead", prepare: openLetter },
+  { name: "cron", path: "/triggers", prepare: openCron },
   { name: "streams", path: "/streams" },
   { name: "stream", path: "/streams/orders/today" },
   { name: "traces", path: "/traces" },
@@ -93,6 +97,19 @@ async function openTrace(page: Page): Promise<void> {
     hasNotText: "running",
   });
   await rows.filter({ hasText: "payments" }).nth(3).click();
+  await page.waitForTimeout(1_000);
+}
+
+/** Opens the oldest dead letter to edit it. */
+async function openLetter(page: Page): Promise<void> {
+  await page.getByRole("button", { name: /^Dead letter / }).first().click();
+  await page.getByRole("button", { name: "Edit and retry" }).click();
+  await page.waitForTimeout(500);
+}
+
+async function openCron(page: Page): Promise<void> {
+  await page.getByRole("searchbox").first().fill("payments::report");
+  await page.locator("[role=grid] .virtual-all [role=row]").first().click();
   await page.waitForTimeout(1_000);
 }
 
