@@ -27,6 +27,12 @@ interface Flags extends EngineAddress {
   readonly json?: boolean | undefined;
 }
 
+/** A page of `configuration::list`. */
+interface Page {
+  readonly configurations: readonly EntryView[];
+  readonly cursor?: string;
+}
+
 /** A configuration, as `configuration::list` describes it. */
 interface EntryView {
   readonly id: string;
@@ -64,8 +70,7 @@ function addList(config: Command, terminal: Terminal): void {
     .option("--token <token>", TOKEN_HELP)
     .addHelpText("after", EXAMPLES)
     .action(async (flags) => {
-      const answer = await ask(terminal, flags, "list", {});
-      const { configurations } = answer as unknown as { configurations: readonly EntryView[] };
+      const configurations = await listAll(terminal, flags);
       if (flags.json) return terminal.out(compactJson(configurations as unknown as Json));
       const rows = configurations.map((each) => [
         each.id,
@@ -164,6 +169,20 @@ async function rawValue(terminal: Terminal, flags: Flags, id: string): Promise<J
     if ((thrown as { code?: unknown }).code === "NOT_FOUND") return {};
     throw thrown;
   }
+}
+
+/** All entries, page after page. */
+async function listAll(terminal: Terminal, flags: Flags): Promise<EntryView[]> {
+  await using engine = await terminal.connect(flags);
+  const entries: EntryView[] = [];
+  let cursor: string | undefined;
+  do {
+    const payload = cursor === undefined ? {} : { cursor };
+    const page = await engine.call("configuration::list", payload) as unknown as Page;
+    entries.push(...page.configurations);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return entries;
 }
 
 async function ask(

@@ -8,6 +8,8 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Directory } from "../../engine/ports/directory.ts";
+import type { MemoryBudget } from "../../engine/ports/memory.ts";
+import type { Turns } from "../../engine/ports/turns.ts";
 import type { SchemaCheck, Schemas, ValidationError } from "../../engine/ports/schemas.ts";
 import type { CallContext, Handler } from "../../sdk/typescript/options.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
@@ -15,6 +17,7 @@ import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { similarNames } from "../../sdk/typescript/wire/similar.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { problemsOf } from "../kit/fit.ts";
+import { mapInTurns } from "../kit/in_turns.ts";
 import * as v from "../kit/schema.ts";
 import { expander, type References } from "./expand.ts";
 import {
@@ -24,6 +27,7 @@ import {
   type ConfigurationRecords,
   ENTRIES_MAX,
 } from "./records.ts";
+import { WriteTurns } from "./write_turns.ts";
 import { expanded, hasSecrets, masked, unmasked } from "./schema.ts";
 import type { ConfigurationEvent } from "./triggers.ts";
 
@@ -33,8 +37,11 @@ export const VALUE_CHARS_MAX: number = 256 * 1024;
 const NAME_CHARS_MAX = 200;
 const DESCRIPTION_CHARS_MAX = 2_000;
 const METADATA_CHARS_MAX = 16 * 1024;
+/** Longest payload of a change: value, schema, metadata and texts, and what is between them. */
+const PAYLOAD_CHARS_MAX = 2 * VALUE_CHARS_MAX;
 /** A change with longer values than this is kept without them. */
 const CHANGE_CHARS_MAX = 16 * 1024;
+const ID_CHARS_MAX = 64;
 const ID = /^[a-z0-9_-]{1,64}$/;
 
 const Value = v.optional(v.unknown());
@@ -53,7 +60,7 @@ const REQUESTS = {
     raw: v.nullish(v.boolean(), false),
     masked: v.nullish(v.boolean(), false),
   }),
-  list: v.object({}),
+  list: v.object({ cursor: v.opt(v.text(1, ID_CHARS_MAX)) }),
   schema: v.object({ id: v.string() }),
   history: v.object({ id: v.string() }),
 } as const;
@@ -62,6 +69,10 @@ const REQUESTS = {
 export interface ConfigurationsSetup {
   readonly records: ConfigurationRecords;
   readonly schemas: Schemas;
+  /** For changes that wait. */
+  readonly memory: MemoryBudget;
+  /** For lists, whose entries are checked. */
+  readonly turns: Turns;
   readonly references: References;
   readonly clock: Pick<Clock, "wall">;
   readonly directory: Pick<Directory, "worker">;
@@ -72,15 +83,23 @@ export interface ConfigurationsSetup {
 /** The implementation of each function. */
 export class Configurations {
   readonly #setup: ConfigurationsSetup;
+  readonly #turns: WriteTurns;
   /** Ids of all entries; `undefined` before they were read. */
   #ids: Set<string> | undefined;
+  /** Of schemas that are in use: compiling one takes a hundred times as long as a check. */
+  readonly #checks = new WeakMap<object, SchemaCheck>();
 
   constructor(setup: ConfigurationsSetup) {
     this.#setup = setup;
+    this.#turns = new WriteTurns(setup.memory);
   }
 
   /** `configuration::register` */
-  async register(payload: Json, context: CallContext): Promise<JsonObject> {
+  register(payload: Json, context: CallContext): Promise<JsonObject> {
+    return this.#serialized(payload, context, () => this.#register(payload, context));
+  }
+
+  async #register(payload: Json, context: CallContext): Promise<JsonObject> {
     const request = read("register", REQUESTS.register, payload);
     const { id, name = id, description, metadata = null, initial_value } = request;
     checkId(id);
@@ -122,7 +141,11 @@ export class Configurations {
   }
 
   /** `configuration::set` */
-  async set(payload: Json, context: CallContext): Promise<JsonObject> {
+  set(payload: Json, context: CallContext): Promise<JsonObject> {
+    return this.#serialized(payload, context, () => this.#set(payload, context));
+  }
+
+  async #set(payload: Json, context: CallContext): Promise<JsonObject> {
     const request = read("set", REQUESTS.set, payload);
     const { id } = request;
     if (!Object.hasOwn(request, "value") || request.value === undefined) {
@@ -146,6 +169,16 @@ export class Configurations {
     return { old_value: event!.old_value, new_value: event!.new_value };
   }
 
+  /** Runs a change in its turn; a payload that is too large is refused before. */
+  async #serialized(
+    payload: Json,
+    { caller = "" }: CallContext,
+    change: () => Promise<JsonObject>,
+  ): Promise<JsonObject> {
+    const chars = checkSize("payload", payload ?? null, PAYLOAD_CHARS_MAX);
+    return await this.#turns.run(caller, chars, change);
+  }
+
   /** `configuration::get` */
   async get(payload: Json): Promise<JsonObject> {
     const { id, raw, masked: hides } = read("get", REQUESTS.get, payload);
@@ -165,10 +198,12 @@ export class Configurations {
   }
 
   /** `configuration::list` */
-  async list(): Promise<JsonObject> {
-    const records = await this.#setup.records.list();
-    this.#ids = new Set(records.map(({ id }) => id));
-    return { configurations: records.map((record) => this.#view(record)) };
+  async list(payload: Json): Promise<JsonObject> {
+    const { cursor: after } = read("list", REQUESTS.list, payload);
+    const { records, turns } = this.#setup;
+    const { records: found, cursor } = await records.page(after);
+    const configurations = await mapInTurns(turns, found, (record) => this.#view(record));
+    return { configurations, ...cursor !== undefined && { cursor } };
   }
 
   /** `configuration::schema` */
@@ -207,7 +242,7 @@ export class Configurations {
   }
 
   async #known(): Promise<Set<string>> {
-    return this.#ids ??= new Set((await this.#setup.records.list()).map(({ id }) => id));
+    return this.#ids ??= await this.#setup.records.ids();
   }
 
   async #checkRoom(id: string): Promise<void> {
@@ -219,8 +254,13 @@ export class Configurations {
 
   /** @throws {EngineError} `SCHEMA_INVALID` for a schema that cannot be used. */
   #compile(schema: Json): SchemaCheck {
+    if (schema === true) return () => [];
+    const known = this.#checks.get(schema as object);
+    if (known) return known;
     try {
-      return this.#setup.schemas.compile(schema);
+      const check = this.#setup.schemas.compile(schema);
+      if (typeof schema === "object" && schema !== null) this.#checks.set(schema, check);
+      return check;
     } catch (thrown) {
       if (!(thrown instanceof EngineError) || thrown.code !== "invalid_schema") throw thrown;
       throw new EngineError("SCHEMA_INVALID", thrown.message, { cause: thrown });
@@ -307,7 +347,7 @@ export function registerFunctions(
     register: (payload, _metadata, context) => configurations.register(payload, context),
     set: (payload, _metadata, context) => configurations.set(payload, context),
     get: (payload) => configurations.get(payload),
-    list: () => configurations.list(),
+    list: (payload) => configurations.list(payload),
     schema: (payload) => configurations.schema(payload),
     history: (payload) => configurations.history(payload),
   };
@@ -359,9 +399,9 @@ function lostSecrets(id: string, paths: readonly string[]): EngineError {
   return new EngineError("SCHEMA_INVALID", message, { details: { id, errors } });
 }
 
-function checkSize(what: string, value: Json, max: number): void {
+function checkSize(what: string, value: Json, max: number): number {
   const chars = JSON.stringify(value).length;
-  if (chars <= max) return;
+  if (chars <= max) return chars;
   const message = `The ${what} has ${chars} characters of JSON; ${max} are allowed`;
   throw new EngineError("VALUE_TOO_LARGE", message, { details: { chars, chars_max: max } });
 }

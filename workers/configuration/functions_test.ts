@@ -280,3 +280,21 @@ Deno.test("history masks what the schema calls a secret now", async () => {
 
   assert.doesNotMatch(JSON.stringify(await at.ask("history", { id: "shop" })), /early/);
 });
+
+Deno.test("a list is in pages, each read of the store at once", async () => {
+  await using at = await setup();
+  const text = "v".repeat(250_000);
+  for (let i = 0; i < 40; i++) {
+    await at.register({ id: `c${String(i).padStart(2, "0")}`, schema: true, initial_value: text });
+  }
+
+  const first = await at.ask("list");
+  const page = first["configurations"] as JsonObject[];
+  assert.ok(page.length >= 33 && page.length < 40, `${page.length} entries`);
+  assert.equal(first["cursor"], page.at(-1)!["id"]);
+  const second = await at.ask("list", { cursor: first["cursor"]! });
+  const rest = second["configurations"] as JsonObject[];
+  assert.equal(page.length + rest.length, 40);
+  assert.equal(second["cursor"], undefined);
+  assert.equal((await at.ask("register", { id: "more" }))["id"], "more");
+});

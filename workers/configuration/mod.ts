@@ -37,7 +37,7 @@ export const configuration: BuiltinWorker<v.InferOutput<typeof Config>> = {
   summary: "Configurations with schemas, secrets and live changes",
   offers: { functions: ["configuration::*"], triggerTypes: ["configuration"] },
   parse: (raw) => fitConfig(Config, raw),
-  start(worker, config, { store, schemas, clock, log, memory, directory }) {
+  start(worker, config, { store, schemas, clock, log, memory, directory, turns }) {
     const started = new AsyncDisposableStack();
     const kind = CONFIGURATION_TRIGGERS;
     const triggers = started.adopt(
@@ -55,6 +55,8 @@ export const configuration: BuiltinWorker<v.InferOutput<typeof Config>> = {
       new Configurations({
         records: new ConfigurationRecords(store),
         schemas,
+        turns,
+        memory,
         references,
         clock,
         directory,

@@ -12,6 +12,8 @@ import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 export const ENTRIES_MAX = 1_000;
 /** Changes that are kept of an entry. */
 export const CHANGES_KEPT = 20;
+/** What is read of the store at once. */
+const PAGE_BYTES = 8 * 1024 * 1024;
 const TABLE = "configuration";
 
 /** A change; secrets are masked. */
@@ -41,6 +43,12 @@ export interface ConfigurationRecord {
   readonly changes: readonly ConfigurationChange[];
 }
 
+/** Some entries, and where the next ones begin. */
+export interface RecordPage {
+  readonly records: ConfigurationRecord[];
+  readonly cursor: string | undefined;
+}
+
 /** All entries, by id. */
 export class ConfigurationRecords {
   readonly #store: Store;
@@ -57,11 +65,31 @@ export class ConfigurationRecords {
     });
   }
 
-  /** All entries, sorted by id. @throws {EngineError} `ADAPTER_ERROR` */
-  async list(): Promise<ConfigurationRecord[]> {
-    const entries = await adapted(() => this.#store.list([TABLE], ENTRIES_MAX));
-    return entries.filter(({ damaged }) => damaged === undefined)
+  /**
+   * Entries behind an id, sorted by id, of about {@linkcode PAGE_BYTES} with their histories;
+   * `cursor` is the id behind which there may be more.
+   *
+   * @throws {EngineError} `ADAPTER_ERROR`
+   */
+  async page(after?: string): Promise<RecordPage> {
+    const from = after === undefined ? undefined : [TABLE, after];
+    const entries = await adapted(() => this.#store.list([TABLE], ENTRIES_MAX, from, PAGE_BYTES));
+    const records = entries.filter(({ damaged }) => damaged === undefined)
       .map(({ value }) => fromJson(value as JsonObject));
+    const bytes = entries.reduce((sum, entry) => sum + entry.bytes, 0);
+    return { records, cursor: bytes < PAGE_BYTES ? undefined : entries.at(-1)!.key[1]! };
+  }
+
+  /** Ids of all entries. @throws {EngineError} `ADAPTER_ERROR` */
+  async ids(): Promise<Set<string>> {
+    const ids = new Set<string>();
+    let after: string | undefined;
+    do {
+      const { records, cursor } = await this.page(after);
+      for (const { id } of records) ids.add(id);
+      after = cursor;
+    } while (after !== undefined);
+    return ids;
   }
 
   /**

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Expression, EXPRESSION_CHARS_MAX, readExpression } from "./expression.ts";
+import { Expression, EXPRESSION_CHARS_MAX, readExpression, ReadExpressions } from "./expression.ts";
 
 const NOW = Date.UTC(2026, 10, 23, 12);
 
@@ -108,4 +108,34 @@ Deno.test("an unknown time zone is refused with the most similar one", () => {
       return true;
     });
   }
+});
+
+Deno.test("expressions that are used last are kept, others are read again", () => {
+  const known = new ReadExpressions(2);
+  const hourly = Array.from({ length: 5 }, (_, hour) => {
+    return new Expression(`0 0 ${hour} * * *`, "UTC", known);
+  });
+
+  assert.equal(known.size, 2);
+  const now = Date.UTC(2026, 10, 23);
+  const times = hourly.map((expression) => new Date(expression.next(now)!).toISOString());
+  assert.deepEqual(times.map((text) => text.slice(8, 13)), [
+    "24T00",
+    "23T01",
+    "23T02",
+    "23T03",
+    "23T04",
+  ]);
+  assert.equal(known.size, 2);
+  assert.equal(known.read("0 0 4 * * *", "UTC"), known.read("0 0 4 * * *", "UTC"));
+});
+
+Deno.test("Expression.next() of a later moment before the next time is that time", () => {
+  const expression = new Expression("0 0 9 * * *", "UTC");
+  const nine = Date.UTC(2026, 10, 23, 9);
+
+  assert.equal(expression.next(nine - 2), nine);
+  assert.equal(expression.next(nine - 1), nine);
+  assert.equal(expression.next(nine), nine + 86_400_000);
+  assert.equal(expression.next(nine - 1), nine);
 });

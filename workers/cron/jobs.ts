@@ -12,7 +12,7 @@ import type { TriggerInstance } from "../../sdk/typescript/options.ts";
 import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import * as v from "../kit/schema.ts";
 import { fitTrigger } from "../kit/triggers.ts";
-import { type Expression, readExpression } from "./expression.ts";
+import { type Expression, readExpression, ReadExpressions } from "./expression.ts";
 import { Job, type JobSettings, type JobSetup, timeText } from "./job.ts";
 import { BACK_MS_MAX, type JobIdentity, keyOf, type Run } from "./records.ts";
 
@@ -50,6 +50,7 @@ export interface JobsSetup extends JobSetup {
 /** Provider of the trigger type `cron`. */
 export class CronJobs implements AsyncDisposable {
   readonly #setup: JobsSetup;
+  readonly #expressions = new ReadExpressions();
   readonly #jobs = new Map<string, Job>();
   /** By id of a trigger. */
   readonly #byTrigger = new Map<string, Job>();
@@ -124,13 +125,37 @@ export class CronJobs implements AsyncDisposable {
     if (job.isIdle) this.#jobs.delete(job.key);
   }
 
-  /** All jobs, the one that fires next first. */
-  list(): JsonObject[] {
+  /** Jobs that have triggers, of one function if it is given; the one that fires next first. */
+  live(functionId?: string | null): Job[] {
     const next = ({ next }: Job): number => next ?? Infinity;
-    const live = [...this.#jobs.values()].filter(({ triggers }) => triggers.size > 0);
-    return live.sort((a, b) => next(a) - next(b)).map((job) => this.#viewOf(job));
+    const live = [...this.#jobs.values()].filter(({ triggers, identity }) =>
+      triggers.size > 0 && (!functionId || identity.function_id === functionId)
+    );
+    return live.sort((a, b) => next(a) - next(b));
   }
 
+  /** What listings show of a job; its next times take up to some milliseconds. */
+  viewOf(job: Job): JsonObject {
+    const { identity, settings, expression, triggers } = job;
+    const { function_id, namespace, timezone } = identity;
+    const now = this.#setup.clock.wall();
+    const last = job.runs.map((run) => runView(run) as JsonObject);
+    return {
+      job_id: [...triggers.keys()][0]!,
+      function_id,
+      ...namespace !== undefined && { namespace },
+      expression: expression.text,
+      timezone,
+      catch_up: settings.catchUp,
+      overlap: settings.overlap,
+      jitter_ms: settings.jitterMs,
+      running: job.running,
+      skipped: job.skipped,
+      missed: job.missed,
+      next: expression.nextTimes(now, NEXT_SHOWN).map(timeText),
+      last,
+    };
+  }
   /**
    * Runs a job now, by the id of its trigger or of its function.
    *
@@ -167,7 +192,7 @@ export class CronJobs implements AsyncDisposable {
 
   #read(text: string, timezone: string): Expression {
     try {
-      return readExpression(text, timezone, this.#setup.clock.wall());
+      return readExpression(text, timezone, this.#setup.clock.wall(), this.#expressions);
     } catch (thrown) {
       const { message } = thrown as Error;
       throw new EngineError("trigger_registration_failed", message, { cause: thrown });
@@ -233,28 +258,6 @@ export class CronJobs implements AsyncDisposable {
     this.#cancel?.();
     this.#dueMs = dueMs;
     this.#cancel = clock.after(Math.max(PAUSE_MS, dueMs - now), () => this.#wake());
-  }
-
-  #viewOf(job: Job): JsonObject {
-    const { identity, settings, expression, triggers } = job;
-    const { function_id, namespace, timezone } = identity;
-    const now = this.#setup.clock.wall();
-    const last = job.runs.map((run) => runView(run) as JsonObject);
-    return {
-      job_id: [...triggers.keys()][0]!,
-      function_id,
-      ...namespace !== undefined && { namespace },
-      expression: expression.text,
-      timezone,
-      catch_up: settings.catchUp,
-      overlap: settings.overlap,
-      jitter_ms: settings.jitterMs,
-      running: job.running,
-      skipped: job.skipped,
-      missed: job.missed,
-      next: expression.nextTimes(now, NEXT_SHOWN).map(timeText),
-      last,
-    };
   }
 }
 

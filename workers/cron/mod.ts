@@ -12,6 +12,7 @@ import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker } from "../kit/define.ts";
 import { fit, fitConfig } from "../kit/fit.ts";
+import { mapInTurns } from "../kit/in_turns.ts";
 import * as v from "../kit/schema.ts";
 import { Expression, EXPRESSION_CHARS_MAX, readExpression } from "./expression.ts";
 import { timeText } from "./job.ts";
@@ -43,7 +44,7 @@ export const cron: BuiltinWorker<v.InferOutput<typeof Config>> = {
   summary: "Functions at times, by cron expressions",
   offers: { functions: ["engine::cron::*"], triggerTypes: ["cron"] },
   parse: (raw) => fitConfig(Config, raw),
-  start(worker, { timezone }, { clock, log, store, draining, keeping }) {
+  start(worker, { timezone }, { clock, log, store, draining, keeping, turns }) {
     const started = new AsyncDisposableStack();
     const records = new CronRecords(store);
     const random = (): number => Math.random();
@@ -52,7 +53,7 @@ export const cron: BuiltinWorker<v.InferOutput<typeof Config>> = {
     const stop = (): void => jobs.stop();
     draining.addEventListener("abort", stop, { once: true });
     started.defer(() => draining.removeEventListener("abort", stop));
-    registerFunctions(worker, jobs, clock, timezone);
+    registerFunctions(worker, jobs, { clock, turns }, timezone);
     registerTriggerType(worker, jobs);
     records.sweep(clock.wall()).catch((thrown) => {
       const reason = thrown instanceof Error ? thrown.message : String(thrown);
@@ -65,13 +66,15 @@ export const cron: BuiltinWorker<v.InferOutput<typeof Config>> = {
 function registerFunctions(
   worker: Pick<Worker, "registerFunction">,
   jobs: CronJobs,
-  clock: EngineHost["clock"],
+  { clock, turns }: Pick<EngineHost, "clock" | "turns">,
   zone: string,
 ): void {
-  worker.registerFunction("engine::cron::list", (payload: Json) => {
+  worker.registerFunction("engine::cron::list", async (payload: Json) => {
     const { function_id, limit } = fit("engine::cron::list", ListRequest, payload ?? {});
-    const all = jobs.list().filter((job) => !function_id || job.function_id === function_id);
-    return { jobs: all.slice(0, limit), count: all.length };
+    const live = jobs.live(function_id);
+    // Their next times are calculated for those alone that the answer has.
+    const shown = await mapInTurns(turns, live.slice(0, limit), (job) => jobs.viewOf(job));
+    return { jobs: shown, count: live.length };
   }, {
     description: "Lists cron triggers with their next times and last runs",
     request_format: v.jsonSchema(ListRequest),
