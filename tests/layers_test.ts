@@ -118,7 +118,11 @@ const LAYERS: readonly Layer[] = [
     name: "conformance",
     files: /^sdk\/conformance\//,
     layers: ["conformance", "contract", "sdk door"],
-    packages: { "node:http": /scripted_engine\.ts$/, ws: /scripted_engine\.ts$/ },
+    packages: {
+      "node:http": /scripted_engine\.ts$/,
+      ws: /scripted_engine\.ts$/,
+      zod: /probe\.ts$/,
+    },
   },
   {
     name: "build",

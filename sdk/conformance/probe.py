@@ -8,7 +8,8 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypedDict
 
 from engine_sdk import (
     CallContext,
@@ -252,6 +253,33 @@ class Watch:
         report("trigger_stopped", {"id": trigger.id})
 
 
+@dataclass
+class Numbered:
+    """A number."""
+
+    n: int
+
+
+@dataclass
+class Typed:
+    """Numbers; ``wrong``: answer with a result that does not fit."""
+
+    items: list[Numbered]
+    wrong: bool = False
+
+
+class Sum(TypedDict):
+    """Their sum."""
+
+    sum: int
+
+
+def typed(payload: Typed) -> Sum:
+    """Add numbers."""
+    total: Any = "none" if payload.wrong else sum(item.n for item in payload.items)
+    return {"sum": total}
+
+
 registered = {
     "trigger": worker.register_trigger(
         {
@@ -293,6 +321,7 @@ functions: dict[str, Callable[..., Any]] = {
     "probe::channel_take": take_channel,
     "probe::stream": stream,
 }
+worker.register_function("probe::typed", typed)
 worker.register_function(
     "probe::echo",
     lambda payload: payload,

@@ -17,6 +17,7 @@ import {
   Logger,
   registerWorker,
 } from "engine-sdk";
+import * as z from "zod";
 
 const worker = registerWorker(undefined, { token: Deno.env.get("CONFORMANCE_TOKEN") });
 const logger = new Logger();
@@ -216,6 +217,12 @@ worker.registerFunction("probe::stream", ({ parts }: { parts: string[] }) => ({
   headers: { "content-type": "text/plain" },
   body: parts.values(),
 }));
+worker.registerFunction("probe::typed", ({ items, wrong }) => ({
+  sum: wrong ? "none" as unknown as number : items.reduce((sum, { n }) => sum + n, 0),
+}), {
+  input: z.object({ items: z.array(z.object({ n: z.int() })), wrong: z.boolean().optional() }),
+  output: z.object({ sum: z.int() }),
+});
 worker.registerFunction("probe::echo", (payload) => payload, {
   description: "Returns its payload",
   request_format: {},

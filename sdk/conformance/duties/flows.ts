@@ -46,6 +46,43 @@ const served: readonly Duty[] = [
   },
   {
     section: "10.2",
+    name: "types: make request_format and response_format",
+    level: "should",
+    async check({ engine: { connection } }) {
+      const frame = await connection.expect({ type: "registerfunction", id: "probe::typed" });
+      const { type, required } = (frame.request_format ?? {}) as JsonObject;
+      demandEqual({ type: type!, required: required! }, {
+        type: "object",
+        required: ["items"],
+      }, "request_format");
+      const { properties } = (frame.response_format ?? {}) as JsonObject;
+      demandEqual(((properties as JsonObject).sum as JsonObject).type, "integer", "type of sum");
+    },
+  },
+  {
+    section: "10.2",
+    name: "types: a payload or result that does not fit has an error with its path",
+    level: "should",
+    async check({ engine: { connection } }) {
+      const good = await connection.invoke("probe::typed", { items: [{ n: 1 }, { n: 2 }] });
+      demandEqual(good.result, { sum: 3 }, "the result");
+      for (
+        const [payload, code, path] of [
+          [{ items: [{ n: 1 }, { n: "2" }] }, "invalid_payload", "/items/1/n"],
+          [{ items: [], wrong: true }, "invalid_result", "/sum"],
+        ] as const
+      ) {
+        const { error } = await connection.invoke("probe::typed", payload as unknown as JsonObject);
+        const body = (error ?? {}) as JsonObject;
+        demandEqual(body.code, code, "the code");
+        const errors = (body.details as JsonObject | undefined)?.errors as JsonObject[] | undefined;
+        demandEqual(errors?.map((each) => each.path), [path], "the paths");
+        demand(typeof errors?.[0]?.message === "string", "an error has no message");
+      }
+    },
+  },
+  {
+    section: "10.2",
     name: "be called: answers exactly once, with the same id",
     async check({ engine: { connection } }) {
       const from = connection.frames.mark;

@@ -13,15 +13,11 @@ from ._codec import TriggerInstance, announcement, check_registration, worker_na
 from ._configuration import LiveConfiguration
 from ._context import CURRENT
 from ._errors import EngineError
-from ._handlers import bind
 from ._process import PROCESS
 from ._reconnect import ConnectionState
 from ._registrations import (
-    Function,
     Registration,
     TriggerHandler,
-    encode_if,
-    not_invokable,
     plan_trigger,
     plan_trigger_type,
     together,
@@ -33,8 +29,6 @@ from ._requests import (
     TriggerRequest,
     TriggerTypeInput,
     check_id,
-    check_invocation,
-    check_namespace,
     enqueue_request,
 )
 from ._session import UNREACHABLE
@@ -43,6 +37,7 @@ from ._streams import Stream, StreamSource, create_stream
 from ._telemetry import telemetry_dial
 from ._threads import ThreadPool
 from ._transport import LEAVE_MS, Dial, WebSocketDial, read_url, redacted_url
+from ._typed import plan_function
 from ._worker_thread import WorkerThread, log, may_block, now_ms
 
 if TYPE_CHECKING:
@@ -126,6 +121,7 @@ class Worker:
         metadata: Any = None,
         namespace: str | None = None,
         queue: Mapping[str, Any] | None = None,
+        check_types: bool = True,
     ) -> Registration:
         """
         Register a function; the same id again replaces it.
@@ -138,9 +134,10 @@ class Worker:
                 thread, several concurrently. The caller gets what it raises. Or a dict with
                 the ``url`` of a service, which the engine requests with the payload; its
                 configuration (``engine.http_functions``) has to allow the host.
-            description: Shown in lists.
-            request_format: JSON Schema of the payload; the engine checks calls against it.
-            response_format: JSON Schema of the result; reported, not checked.
+            description: Shown in lists; else the first paragraph of the handler's docstring.
+            request_format: JSON Schema of the payload; the engine checks calls against it. Else
+                made from the type hint of the payload.
+            response_format: JSON Schema of the result; reported. Else made from the type hint.
             metadata: Any JSON value, shown in lists.
             namespace: Left out: the default one.
             queue: Declares a queue for the function, which ``engine-queue`` provides: ``name``
@@ -148,6 +145,9 @@ class Worker:
                 (10), ``concurrency_per_worker``, ``type`` (``"standard"`` or ``"fifo"`` with
                 ``message_group_field``), ``backoff_ms`` (1000), ``backoff_max_ms``, ``jitter``,
                 ``timeout_ms``, ``rate``, ``expires_ms``. A refusal is logged.
+            check_types: Convert and check payload and result by the handler's type hints:
+                dataclasses, TypedDicts, pydantic models and what JSON has. A payload that does
+                not fit fails with ``invalid_payload``, a result with ``invalid_result``.
 
         Returns:
             The registration, for unregistering.
@@ -161,22 +161,15 @@ class Worker:
             worker.register_function("web::quote", {"url": "https://api.example.com/quote"})
 
         """
-        check_id(id, "id of a function")
-        invocation: HttpInvocation | None = None
-        if isinstance(handler, Mapping):
-            check_invocation(handler, id)
-            invocation, handler = handler, not_invokable(id)
-        call, is_async = bind(handler, id)
-        function = Function(
-            id=id,
-            call=call,
-            is_async=is_async,
-            namespace=check_namespace(namespace),
+        function = plan_function(
+            id,
+            handler,
             description=description,
-            request_format=encode_if(request_format, f"request_format of {id}"),
-            response_format=encode_if(response_format, f"response_format of {id}"),
-            metadata=encode_if(metadata, f"metadata of {id}"),
-            invocation=encode_if(invocation, f"URL of {id}"),
+            request_format=request_format,
+            response_format=response_format,
+            metadata=metadata,
+            namespace=namespace,
+            check_types=check_types,
         )
         check_registration(function.encode(), id)
         session, post = self._thread.session, self._thread.post
