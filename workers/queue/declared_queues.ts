@@ -103,20 +103,25 @@ export class DeclaredQueues {
    * @throws {EngineError} `trigger_registration_failed`
    */
   async add(trigger: TriggerInstance): Promise<void> {
-    const { store, named, configured } = this.#setup;
     const { name: given, ...options } = fitTrigger(Config, trigger);
     const { function_id, namespace = DEFAULT_NAMESPACE } = trigger;
     const name = given ?? nameOf(function_id);
-    if (!configured.has(name)) {
-      if (!named.names.includes(name) && named.names.length >= QUEUES_MAX) {
-        const message = `There are ${QUEUES_MAX} queues already; ${name} is not added`;
-        throw new EngineError("trigger_registration_failed", message);
-      }
-      const record = JSON.parse(JSON.stringify(options)) as JsonObject;
-      await store.write([[[TABLE, name], () => record]]);
-      await named.add(name, record as unknown as QueueOptions);
+    if (!this.#setup.configured.has(name)) {
+      const adding = this.#add(name, JSON.parse(JSON.stringify(options)));
+      this.#setup.named.announce(name, adding);
+      await adding;
     }
     this.#byTrigger.set(trigger.id, { name, function_id, namespace });
+  }
+
+  async #add(name: string, record: JsonObject): Promise<void> {
+    const { store, named } = this.#setup;
+    if (!named.names.includes(name) && named.names.length >= QUEUES_MAX) {
+      const message = `There are ${QUEUES_MAX} queues already; ${name} is not added`;
+      throw new EngineError("trigger_registration_failed", message);
+    }
+    await store.write([[[TABLE, name], () => record]]);
+    await named.add(name, record as unknown as QueueOptions);
   }
 
   /** A trigger was unregistered, or its worker has left. */

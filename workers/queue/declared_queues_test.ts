@@ -56,6 +56,24 @@ Deno.test("a function declares its queue, whose jobs it gets", async () => {
   assert.deepEqual([max_retries, concurrency, backoff_ms], [7, 2, 1_000]);
 });
 
+Deno.test("a job that is enqueued right behind the declaration of its queue waits for it", async () => {
+  await using at = await setup();
+  const worker = await at.engine.connect("mailer");
+
+  worker.registerFunction("mail::send", (payload: Json) => void at.seen.push(payload), {
+    queue: { max_retries: 7 },
+  });
+  const receipt = worker.enqueue({ function_id: "mail::send", payload: 1, queue: "mail::send" });
+  const missing = worker.enqueue({ function_id: "mail::send", payload: 2, queue: "mail" });
+  const refused = assert.rejects(missing, { code: "enqueue_error" });
+  await at.engine.settle();
+
+  assert.ok((await receipt).messageReceiptId);
+  await refused;
+  await at.engine.settle();
+  assert.deepEqual(at.seen, [1]);
+});
+
 Deno.test("the queue outlives its worker and the engine, with the jobs that came meanwhile", async () => {
   const store = new MemoryStore();
   {

@@ -35,6 +35,7 @@ export interface NamedQueue {
 export class NamedQueues {
   readonly #setup: NamedQueuesSetup;
   readonly #byName = new Map<string, NamedQueue>();
+  readonly #coming = new Map<string, Promise<unknown>>();
 
   constructor(setup: NamedQueuesSetup) {
     this.#setup = setup;
@@ -61,6 +62,17 @@ export class NamedQueues {
     await queues.serve(name, settingsOf(options), runner);
   }
 
+  /**
+   * A queue is about to be added, or refused, when `done` settles. Jobs for it wait so long: a
+   * worker may declare its queue and enqueue to it in one breath.
+   */
+  announce(name: string, done: Promise<unknown>): void {
+    const settled: Promise<unknown> = done.catch(() => {}).then(() => {
+      if (this.#coming.get(name) === settled) this.#coming.delete(name);
+    });
+    this.#coming.set(name, settled);
+  }
+
   /** Names, sorted. */
   get names(): string[] {
     return [...this.#byName.keys()].sort();
@@ -85,6 +97,7 @@ export class NamedQueues {
 
   /** Keeps a job; resolves with the receipt when it is on disk. */
   async enqueue(input: EnqueueInput, traceparent: string | undefined): Promise<JsonObject> {
+    if (!this.#byName.has(input.queue)) await this.#coming.get(input.queue);
     const { name, options } = this.get(input.queue);
     // Queues of subscribers have other names; they get messages of their topic only.
     if (!isQueueName(name)) throw new EngineError("enqueue_error", `Queue '${name}' not found`);

@@ -76,6 +76,8 @@ export class Topics {
   /** Ids of triggers by queue, and the other way round. */
   readonly #triggers = new Map<string, Set<string>>();
   readonly #queueOf = new Map<string, string>();
+  /** Subscriptions that are being added, with their topics. */
+  readonly #coming = new Map<Promise<void>, string>();
 
   constructor(setup: TopicsSetup) {
     this.#setup = setup;
@@ -124,9 +126,9 @@ export class Topics {
         `There are ${QUEUES_MAX} queues already; topic ${topic} gets no further subscriber`,
       );
     }
-    const record = JSON.parse(JSON.stringify(subscription)) as JsonObject;
-    await this.#setup.store.write([[["queue_topics", topic, queue], () => record]]);
-    await this.#keep(subscription);
+    const adding = this.#add(subscription);
+    this.#coming.set(adding, topic);
+    await adding.finally(() => this.#coming.delete(adding));
     this.#queueOf.set(trigger.id, queue);
     const triggers = this.#triggers.get(queue) ?? new Set();
     this.#triggers.set(queue, triggers.add(trigger.id));
@@ -150,8 +152,15 @@ export class Topics {
     await this.#setup.store.write([[["queue_topics", topic, queue], () => undefined]]);
   }
 
-  /** Adds a copy of a message for every subscription; resolves when all are on disk. */
+  /**
+   * Adds a copy of a message for every subscription, also for those that were registered before
+   * the message came and are still being added; resolves when all copies are on disk.
+   */
   async publish(topic: string, data: Json, traceparent: string | undefined): Promise<void> {
+    if (this.#coming.size > 0) {
+      const own = [...this.#coming].filter(([, each]) => each === topic);
+      await Promise.allSettled(own.map(([adding]) => adding));
+    }
     await Promise.all(
       this.of(topic).map((each) => {
         const { queue, function_id, namespace, delay_ms, metadata, condition } = each;
@@ -165,6 +174,13 @@ export class Topics {
         }, traceparent);
       }),
     );
+  }
+
+  async #add(subscription: Subscription): Promise<void> {
+    const { topic, queue } = subscription;
+    const record = JSON.parse(JSON.stringify(subscription)) as JsonObject;
+    await this.#setup.store.write([[["queue_topics", topic, queue], () => record]]);
+    await this.#keep(subscription);
   }
 
   async #keep(subscription: Subscription): Promise<void> {

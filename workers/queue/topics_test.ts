@@ -63,6 +63,20 @@ Deno.test("each subscriber of a topic gets a copy; replicas of one function shar
   ]);
 });
 
+Deno.test("a message right behind the registration of a subscriber reaches it", async () => {
+  await using at = await setup();
+  const worker = await at.engine.connect("a");
+  worker.registerFunction("a::f", (payload: Json) => void at.seen.push(["a::f", payload]));
+  const config = { topic: "orders" };
+
+  worker.registerTrigger({ type: "durable:subscriber", function_id: "a::f", config });
+  const published = worker.trigger({ function_id: PUBLISH, payload: { ...config, data: 1 } });
+  for (let i = 0; i < 3; i++) await at.engine.settle();
+  await published;
+
+  assert.deepEqual(at.seen, [["a::f", 1]]);
+});
+
 Deno.test("a subscriber that is away gets its messages later, also from another engine", async () => {
   const store = new MemoryStore();
   {
