@@ -14,9 +14,22 @@ import { FakeTerminal } from "./fakes/fake_terminal.ts";
 
 const README = await Deno.readTextFile(new URL("../README.md", import.meta.url));
 
-/** The code blocks of a language. */
-function blocks(language: string): string[] {
-  const found = README.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"));
+const DOCS = await readDocs();
+
+/** All pages of `docs/`, by path. */
+async function readDocs(): Promise<Map<string, string>> {
+  const pages = new Map<string, string>();
+  for await (const { name } of Deno.readDir(new URL("../docs/", import.meta.url))) {
+    if (!name.endsWith(".md")) continue;
+    const text = await Deno.readTextFile(new URL(`../docs/${name}`, import.meta.url));
+    pages.set(`docs/${name}`, text);
+  }
+  return pages;
+}
+
+/** The code blocks of a language in a page. */
+function blocks(language: string, page = README): string[] {
+  const found = page.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"));
   return [...found].map((match) => match[1]!);
 }
 
@@ -61,11 +74,15 @@ Deno.test("the engine.worker.yaml of the README is one that the engine takes", a
   assert.deepEqual(spec.watch, ["."]);
 });
 
-Deno.test("the TypeScript of the README is checked by the compiler", async () => {
+Deno.test("the TypeScript of the README and of docs is checked by the compiler", async () => {
   await using project = await makeProject();
+  const pages = [["README.md", README] as const, ...DOCS];
+  const found = pages.flatMap(([path, text]) =>
+    blocks("ts", text).map((block, i) => [`${path.replaceAll(/\W/g, "_")}_${i}`, block] as const)
+  );
   const files = await Promise.all(
-    blocks("ts").map(async (block, i) => {
-      const file = `${project.path}/block${i}.ts`;
+    found.map(async ([name, block]) => {
+      const file = `${project.path}/${name}.ts`;
       const engine = new URL("../engine/mod.ts", import.meta.url).href;
       await Deno.writeTextFile(file, block.replace("@engine/engine/engine", engine));
       return file;
@@ -80,9 +97,9 @@ Deno.test("the TypeScript of the README is checked by the compiler", async () =>
   assert.ok(files.length >= 3);
 });
 
-Deno.test("the Python of the README compiles", async () => {
+Deno.test("the Python of the README and of docs compiles", async () => {
   const code = "import sys; compile(sys.stdin.read(), 'README.md', 'exec')";
-  for (const block of blocks("python")) {
+  for (const block of [README, ...DOCS.values()].flatMap((page) => blocks("python", page))) {
     const child = new Deno.Command("python3", { args: ["-c", code], stdin: "piped" }).spawn();
     const writer = child.stdin.getWriter();
     await writer.write(new TextEncoder().encode(block));
