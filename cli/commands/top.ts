@@ -1,5 +1,5 @@
 /**
- * `engine top`: show live what functions and workers do.
+ * `engine top`: show live what functions and workers do, over the last 10 seconds.
  *
  * On a terminal it uses the alternate screen and restores it; elsewhere it prints one table.
  *
@@ -82,6 +82,8 @@ export interface TopOptions {
 
 const ORDERS = Object.keys(SORT_KEYS) as SortKey[];
 const HINT = "sort: c calls  e errors  p p99  r running  m memory  n name    q quit";
+/** Rates are those of this time, in seconds. */
+const WINDOW_S = 10;
 /** To the alternate screen without a cursor, and back. */
 const ENTER = "\x1b[?1049h\x1b[?25l";
 const LEAVE = "\x1b[?25h\x1b[?1049l";
@@ -98,6 +100,7 @@ export function addTop(
       new Option("--sort <key>", "what comes first").choices(ORDERS).default("calls" as SortKey),
     )
     .option("--interval <ms>", "time between two samples", "1000")
+    .option("--all", "those of the engine itself too")
     .option("--once", "print one table and end")
     .option("--json", "print JSON on one line and end, for programs")
     .option("--url <url>", URL_HELP)
@@ -107,28 +110,29 @@ export function addTop(
       const intervalMs = readNumber("--interval", flags.interval, 200, 60_000);
       await using engine = await terminal.connect(flags);
       const sort = flags.sort as SortKey;
+      const source = { engine, showsAll: flags.all ?? false };
       const { screen } = terminal;
       if (flags.json || flags.once || !screen) {
-        return await printOnce(engine, terminal, sort, flags.json ?? false);
+        return await printOnce(source, terminal, sort, flags.json ?? false);
       }
-      await follow({ engine, terminal, screen, keyboard, intervalMs }, sort);
+      await follow({ source, terminal, screen, keyboard, intervalMs }, sort);
     });
 }
 
 async function printOnce(
-  engine: EngineConnection,
+  source: Source,
   terminal: Terminal,
   sort: SortKey,
   isJson: boolean,
 ): Promise<void> {
-  const sample = await readSample(engine);
+  const sample = await readSample(source);
   if (isJson) return terminal.out(compactJson(sample as unknown as Json));
   for (const line of topLines(sample, { sort })) terminal.out(line);
 }
 
 /** What {@linkcode follow} needs. */
 interface Following {
-  readonly engine: EngineConnection;
+  readonly source: Source;
   readonly terminal: Terminal;
   readonly screen: Screen;
   readonly keyboard: Keyboard;
@@ -137,7 +141,7 @@ interface Following {
 
 /** Draws until the user quits or the connection is lost. */
 async function follow(
-  { engine, terminal, screen, keyboard, intervalMs }: Following,
+  { source, terminal, screen, keyboard, intervalMs }: Following,
   first: SortKey,
 ): Promise<void> {
   await interruptible(terminal, async (interrupted) => {
@@ -160,7 +164,7 @@ async function follow(
     screen.write(ENTER);
     try {
       while (!ended.aborted) {
-        sample = await readSample(engine);
+        sample = await readSample(source);
         draw();
         await terminal.wait(intervalMs, ended);
       }
@@ -171,19 +175,31 @@ async function follow(
   });
 }
 
+/** Where samples come from. */
+interface Source {
+  readonly engine: EngineConnection;
+  /** Whether functions of the engine itself count, which include the calls of this command. */
+  readonly showsAll: boolean;
+}
+
 /** @throws {CommandError} The engine has no metrics. */
-async function readSample(engine: EngineConnection): Promise<TopSample> {
+async function readSample({ engine, showsAll }: Source): Promise<TopSample> {
   const [sample, suspects] = await Promise.all([
-    engine.call("engine::metrics::sample", {}),
+    engine.call("engine::metrics::sample", { window_s: WINDOW_S }),
     readSuspects(engine),
   ]);
   if (sample && typeof sample === "object" && "engine" in sample) {
     const ids = new Set(suspects.map(({ id }) => id));
-    const { workers, ...rest } = sample as unknown as TopSample;
+    const { workers, functions, ...rest } = sample as unknown as TopSample;
     const marked = workers.map((one) => ({ ...one, suspect: ids.has(one.worker_id) }));
-    return { ...rest, workers: marked };
+    const shown = functions.filter((each) => showsAll || !isOwn(each.function_id));
+    return { ...rest, functions: shown, workers: marked };
   }
   throw new CommandError("The engine reports no metrics; it may be an older version");
+}
+
+function isOwn(function_id: string): boolean {
+  return function_id.startsWith("engine::");
 }
 
 /** Lines for the engine, heads and empty lines. */

@@ -93,6 +93,19 @@ Deno.test("top --json prints the sample as it came", async () => {
   assert.deepEqual(JSON.parse(terminal.outText), SAMPLE);
 });
 
+Deno.test("top asks for ten seconds and shows functions of workers, or all", async () => {
+  const own = { ...SAMPLE.functions[0]!, function_id: "engine::metrics::sample" };
+  const answer = () => ({ ...SAMPLE, functions: [own, ...SAMPLE.functions] }) as never;
+  const { terminal, run } = setup({ answer });
+
+  await run();
+  assert.deepEqual(terminal.calls[0]!.payload, { window_s: 10 });
+  assert.doesNotMatch(terminal.outText, /engine::metrics/);
+
+  await run("--all");
+  assert.match(terminal.outText, /engine::metrics::sample/);
+});
+
 Deno.test("top --once prints to standard output on a terminal too", async () => {
   const screen = new OtherScreen();
   const { terminal, run } = setup({ screen });

@@ -58,7 +58,10 @@ export interface WorkerStatus {
   readonly tail: readonly string[];
   /** Its log file; `null` for built-in ones. */
   readonly log_path: string | null;
-  /** Why it last failed or exited unexpectedly, also after it recovered; `null`: it never did. */
+  /**
+   * Why it last failed or exited unexpectedly, until it has been ready for a minute; `null`: it
+   * never did, or recovered.
+   */
   readonly last_error: string | null;
   /** Accelerator of its microVM; `null` for others, and while it does not run. */
   readonly accelerator: Accelerator | null;

@@ -240,13 +240,22 @@ export function workerStatus(
     started_at_ms: running?.started_at_ms ?? null,
     ready_after_ms: first.ready_after_ms,
     last_exit: latest(replicas.map(({ lastExit }) => lastExit)),
-    last_error: latest(replicas.map(({ lastError }) => lastError)),
+    last_error: latest(
+      replicas.filter((replica) => !isHealthy(replica, observed)).map(({ lastError }) => lastError),
+    ),
     tail: replicas.find(({ tail }) => tail.length > 0)?.tail ?? [],
     accelerator: running?.accelerator ?? null,
     memory_bytes: sum(statuses.map(({ memory_bytes }) => memory_bytes)),
     cpu_percent: sum(statuses.map(({ cpu_percent }) => cpu_percent)),
     replicas: statuses,
   };
+}
+
+/** How long a replica is ready until what was wrong before is of no interest any more. */
+const HEALTHY_MS = 60_000;
+
+function isHealthy({ state, since_ms }: ReplicaReport, { nowMs }: Observed): boolean {
+  return state === "ready" && nowMs - since_ms >= HEALTHY_MS;
 }
 
 /** A report, corrected where processes or connections contradict it. */

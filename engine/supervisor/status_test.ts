@@ -175,6 +175,18 @@ Deno.test("workerStatus() adds up usage and restarts of replicas", () => {
   assert.equal(replicas[2]!.memory_bytes, null);
 });
 
+Deno.test("workerStatus() drops the last error of a replica that is ready for a minute", () => {
+  const { directory, status } = setup();
+  directory.offer("c1", "w::run");
+  const failed = { ...serving(1), lastError: { text: "exit code 1", atMs: 1 } };
+  const since = (ms: number) => status([{ ...failed, since_ms: 9_000 - ms }]).last_error;
+
+  assert.equal(since(59_999), "exit code 1");
+  assert.equal(since(60_000), null);
+  const waiting = { ...failed, state: "waiting" as const, since_ms: -99_000 };
+  assert.equal(status([waiting]).last_error, "exit code 1");
+});
+
 Deno.test("workerStatus() shows the last exit and error of all replicas, and a problem first", () => {
   const { directory, status } = setup();
   directory.offer("c1", "w::run");

@@ -14,7 +14,7 @@ import type { Alerts } from "./alerts.ts";
 import { engineTotals, functionTotals } from "./meters.ts";
 import type { MetricPoint, SdkMetrics } from "./otlp.ts";
 import type { Rollups } from "./rollups.ts";
-import type { EngineSample, Sampler } from "./sampler.ts";
+import { type EngineSample, type Sampler, WINDOW_STEPS_MAX } from "./sampler.ts";
 import { METRICS_SAMPLES_MAX, type SeriesStore } from "./series.ts";
 import type { WorkerMonitor } from "./workers.ts";
 
@@ -42,6 +42,7 @@ const Series = v.object({
   worker_id: Text,
   top: v.optional(v.int(0, 500), 50),
 });
+const Sample = v.object({ window_s: v.optional(v.int(1, WINDOW_STEPS_MAX), 1) });
 const List = v.object({
   start_time: Time,
   end_time: Time,
@@ -73,9 +74,8 @@ export function registerMetricsFunctions(
     }, { description });
   };
   const { sampler, series, meters } = sources;
-  add("engine::metrics::sample", "Calls and resource usage of the last second", Nothing, () => {
-    return sampler.latest;
-  });
+  const what = "Calls and resource usage of the last second, or of up to 10 (window_s)";
+  add("engine::metrics::sample", what, Sample, ({ window_s }) => sampler.window(window_s));
   add("engine::metrics::handlers", "Threads, waiting calls and late handlers", Nothing, () => {
     return { workers: sources.workers.loads() };
   });

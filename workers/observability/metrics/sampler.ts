@@ -20,6 +20,8 @@ export const LAG_PROBE_MS = 50;
 export const METRICS_STEP_MS = 1_000;
 /** Functions in one sample; the busiest. */
 export const METRICS_SAMPLE_FUNCTIONS_MAX = 2_000;
+/** Longest time that one sample may cover, in steps. */
+export const WINDOW_STEPS_MAX = 10;
 /** Interval of reading the usage of processes while metrics are read, in milliseconds. */
 const USAGE_QUERY_MS = 2_000;
 /** The same while no client reads metrics. */
@@ -127,6 +129,8 @@ export class Sampler implements Disposable {
   #atMs: number;
   #readAtMs = -Infinity;
   #latest: MetricsSample;
+  /** The last {@linkcode WINDOW_STEPS_MAX} intervals. */
+  readonly #recent: Interval[] = [];
   #cancel: () => void;
 
   /** Starts at once; the first sample is complete after one second. */
@@ -154,6 +158,15 @@ export class Sampler implements Disposable {
   /** The last sample; before the first one, a sample without calls. */
   get latest(): MetricsSample {
     return this.#latest;
+  }
+
+  /** The last steps as one sample, at most {@linkcode WINDOW_STEPS_MAX}. */
+  window(steps: number): MetricsSample {
+    if (steps === 1) return this.#latest;
+    const window = new SampleWindow();
+    for (const interval of this.#recent.slice(-steps)) window.add(interval);
+    const merged = window.take();
+    return merged ? this.sampleOf(merged) : this.#latest;
   }
 
   /** Records that metrics are being read: processes are then queried more often for a while. */
@@ -247,6 +260,8 @@ export class Sampler implements Disposable {
     this.#atMs = now;
     this.#commits = stats.commits;
     this.#latest = this.sampleOf(interval);
+    this.#recent.push(interval);
+    if (this.#recent.length > WINDOW_STEPS_MAX) this.#recent.shift();
     for (const listener of [...this.#listeners]) listener(interval, this.#latest);
   }
 }

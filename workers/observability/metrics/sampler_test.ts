@@ -10,6 +10,7 @@ import {
   METRICS_SAMPLE_FUNCTIONS_MAX,
   readProcess,
   SampleWindow,
+  WINDOW_STEPS_MAX,
 } from "./sampler.ts";
 
 Deno.test("A sample has the rates of the last second", () => {
@@ -135,6 +136,21 @@ Deno.test("SampleWindow merges intervals", () => {
   assert.deepEqual(sample.functions.map(({ calls_per_s }) => calls_per_s), [3]);
   assert.equal(window.take(), undefined);
   assert.equal(window.interval_ms, 0);
+});
+
+Deno.test("Sampler.window() covers the last steps, and what has passed of them", () => {
+  using at = new FakeMetrics();
+  assert.equal(at.sampler.window(10).engine.calls_per_s, 0);
+  for (let second = 1; second <= WINDOW_STEPS_MAX + 2; second++) {
+    at.meters.call("a::b", { ms: 1, times: second });
+    at.clock.tick(1_000);
+    if (second === 3) assert.equal(at.sampler.window(10).engine.calls_per_s, 2);
+  }
+
+  assert.equal(at.sampler.window(1).engine.calls_per_s, 12);
+  assert.equal(at.sampler.window(2).engine.calls_per_s, 11.5);
+  const all = at.sampler.window(WINDOW_STEPS_MAX);
+  assert.deepEqual([all.engine.calls_per_s, all.interval_ms], [7.5, 10_000]);
 });
 
 Deno.test("SampleWindow keeps the largest lag", () => {
