@@ -25,6 +25,7 @@ import {
   FORMATS,
   MessageRequest,
   MessagesRequest,
+  misspelledOption,
   PeekRequest,
   PublishRequest,
   QueueRequest,
@@ -126,6 +127,8 @@ export class QueueFunctions {
 
   enqueue(payload: Json, context: CallContext): Promise<JsonObject> {
     const input = fit("engine::queue::enqueue", EnqueueRequest, payload);
+    const misspelled = misspelledOption(payload as JsonObject);
+    if (misspelled) throw unknownOption(misspelled);
     const { function_id, namespace = DEFAULT_NAMESPACE } = input;
     const isVisible = this.#setup.directory.visibleTo(context.caller);
     if (isVisible && !isVisible(function_id, namespace)) {
@@ -285,6 +288,12 @@ export class QueueFunctions {
     }
     return { queue: name, names: [this.#setup.named.get(name).name] };
   }
+}
+
+function unknownOption({ key, meant }: { key: string; meant: string }): EngineError {
+  const message = "Failed to deserialize input for engine::queue::enqueue: " +
+    `${JSON.stringify(key)} is no option of a job; did you mean ${meant}?`;
+  return new EngineError("deserialization_error", message);
 }
 
 function noQueue(): EngineError {

@@ -242,6 +242,28 @@ Deno.test("a bad option refuses the job", async () => {
   assert.equal((await at.ask("stats", { queue: "default" })).waiting, 0);
 });
 
+Deno.test("a misspelled option is refused with the one that was meant", async () => {
+  await using at = await setup();
+  const job = { queue: "default", function_id: "a::b" };
+  for (
+    const [key, meant] of [
+      ["delay", "delay_ms"],
+      ["delayMs", "delay_ms"],
+      ["priorty", "priority"],
+      ["runAtMs", "run_at_ms"],
+      ["timeout", "timeout_ms"],
+    ] as const
+  ) {
+    await assert.rejects(at.ask("enqueue", { ...job, [key]: 5 }), {
+      code: "deserialization_error",
+      message: new RegExp(`"${key}" is no option of a job; did you mean ${meant}\\?$`),
+    });
+  }
+
+  await at.ask("enqueue", { ...job, something_else: 5 });
+  assert.equal((await at.ask("stats", { queue: "default" })).waiting, 1);
+});
+
 Deno.test("an id is the same job for a day", async () => {
   await using at = await setup();
   const job = { queue: "default", function_id: "a::b", id: "order-1" };

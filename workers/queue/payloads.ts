@@ -5,6 +5,7 @@
  */
 import { PRIORITY_MAX } from "../../engine/ports/queue.ts";
 import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { similarNames } from "../../sdk/typescript/wire/similar.ts";
 import * as v from "../kit/schema.ts";
 import { QUEUE_TIME_MS_MAX } from "./settings.ts";
 
@@ -36,18 +37,20 @@ export const JOB_OPTIONS = {
   keep_result_ms: v.opt(v.int(1, 604_800_000)),
 };
 
+const ENQUEUE = v.object({
+  queue: v.string(),
+  function_id: v.text(1, 1_024),
+  namespace: v.opt(v.text(1, 200)),
+  data: v.optional(v.unknown()),
+  messageReceiptId: v.opt(id),
+  traceparent: v.opt(v.text(0, 512)),
+  baggage: v.opt(v.text(0, 8_192)),
+  ...JOB_OPTIONS,
+});
+
 /** For `engine::queue::enqueue`. */
 export const EnqueueRequest = v.pipe(
-  v.object({
-    queue: v.string(),
-    function_id: v.text(1, 1_024),
-    namespace: v.opt(v.text(1, 200)),
-    data: v.optional(v.unknown()),
-    messageReceiptId: v.opt(id),
-    traceparent: v.opt(v.text(0, 512)),
-    baggage: v.opt(v.text(0, 8_192)),
-    ...JOB_OPTIONS,
-  }),
+  ENQUEUE,
   v.forward(
     v.check(
       ({ delay_ms, run_at_ms }) => delay_ms === undefined || run_at_ms === undefined,
@@ -56,6 +59,32 @@ export const EnqueueRequest = v.pipe(
     ["delay_ms"],
   ),
 );
+
+const ENQUEUE_KEYS: ReadonlySet<string> = new Set(Object.keys(ENQUEUE.entries));
+
+/**
+ * A key that is probably a misspelled option, and the one that was meant; `undefined`: there is
+ * none. Other unknown keys are ignored, as everywhere: without its delay, a job would run at once.
+ */
+export function misspelledOption(
+  payload: object,
+): { readonly key: string; readonly meant: string } | undefined {
+  for (const key in payload) {
+    if (ENQUEUE_KEYS.has(key)) continue;
+    const plain = plainName(key);
+    const [meant] = [
+      ...[...ENQUEUE_KEYS].filter((known) => plainName(known) === plain),
+      ...similarNames(key, ENQUEUE_KEYS),
+    ];
+    if (meant !== undefined) return { key, meant };
+  }
+  return undefined;
+}
+
+/** A name without unit and style: `delay`, `delayMs` and `delay_ms` are one. */
+function plainName(name: string): string {
+  return name.slice(0, JOB_ID_CHARS_MAX).toLowerCase().replaceAll("_", "").replace(/ms$/, "");
+}
 
 /** A job to enqueue. */
 export type EnqueueInput = v.InferOutput<typeof EnqueueRequest>;

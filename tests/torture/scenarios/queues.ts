@@ -105,7 +105,8 @@ function count({ done }: Ledger, job: number): Promise<void> {
 async function produce({ port }: Engine, ledger: Ledger, enough: number): Promise<void> {
   const { acknowledged } = ledger;
   if (acknowledged.size >= enough) return;
-  using peer = await Peer.connect(port);
+  using peer = await Peer.connect(port).catch(() => undefined);
+  if (!peer) return; // It is gone already.
   await Promise.all(Array.from({ length: PRODUCERS }, async () => {
     while (!peer.isOver && acknowledged.size < enough) {
       const job = ledger.next++;
