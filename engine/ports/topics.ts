@@ -2,7 +2,7 @@
  * Topics: messages to everyone who is subscribed at that moment, at most once.
  *
  * In one process this is a table (`workers/pubsub/local_topics.ts`); over several machines it is
- * the same interface on a message broker.
+ * the same interface around that table and a message broker (`EngineHost.joinTopics`).
  *
  * @module
  */

@@ -57,9 +57,10 @@ export const pubsub: BuiltinWorker<v.InferOutput<typeof Config>> = {
   summary: "Messages by topic to all that are subscribed",
   offers: { functions: ["publish", "engine::pubsub::*"], triggerTypes: ["subscribe"] },
   parse: (raw) => fitConfig(Config, raw),
-  start(worker, config, { clock, log, memory, firings }) {
+  start(worker, config, { clock, log, memory, firings, joinTopics }) {
     const started = new AsyncDisposableStack();
-    const topics = started.use(new LocalTopics({ clock, memory }));
+    const own = started.use(new LocalTopics({ clock, memory }));
+    const topics = joinTopics?.(own) ?? own;
     const bounds = {
       waitingCalls: config.max_waiting_calls,
       unsentBytes: config.max_unsent_bytes,
@@ -70,7 +71,7 @@ export const pubsub: BuiltinWorker<v.InferOutput<typeof Config>> = {
     const publish = handlerOfText((payload, textOf, { traceparent }) => {
       const { topic, json } = readMessage(payload, textOf, config.max_message_bytes);
       if (!topics.publish(topic, { json, traceparent })) {
-        const message = `${topics.waiting} messages wait for their delivery; publish again later`;
+        const message = `${own.waiting} messages wait for their delivery; publish again later`;
         throw new EngineError("overloaded", message);
       }
       published++;
