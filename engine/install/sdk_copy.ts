@@ -46,6 +46,7 @@ import transportPy from "../../sdk/python/src/engine_sdk/_transport.py" with { t
 import triggerTypesPy from "../../sdk/python/src/engine_sdk/_trigger_types.py" with {
   type: "text",
 };
+import typedPy from "../../sdk/python/src/engine_sdk/_typed.py" with { type: "text" };
 import workerPy from "../../sdk/python/src/engine_sdk/_worker.py" with { type: "text" };
 import workerThreadPy from "../../sdk/python/src/engine_sdk/_worker_thread.py" with {
   type: "text",
@@ -80,6 +81,7 @@ export const PYTHON_FILES: Readonly<Record<string, string>> = {
   "_threads.py": threadsPy,
   "_transport.py": transportPy,
   "_trigger_types.py": triggerTypesPy,
+  "_typed.py": typedPy,
   "_worker.py": workerPy,
   "_worker_thread.py": workerThreadPy,
   "py.typed": pyTyped,
