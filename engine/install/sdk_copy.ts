@@ -38,6 +38,7 @@ import registrationsPy from "../../sdk/python/src/engine_sdk/_registrations.py" 
 };
 import requestsPy from "../../sdk/python/src/engine_sdk/_requests.py" with { type: "text" };
 import sessionPy from "../../sdk/python/src/engine_sdk/_session.py" with { type: "text" };
+import shapesPy from "../../sdk/python/src/engine_sdk/_shapes.py" with { type: "text" };
 import stateWatchPy from "../../sdk/python/src/engine_sdk/_state_watch.py" with { type: "text" };
 import streamsPy from "../../sdk/python/src/engine_sdk/_streams.py" with { type: "text" };
 import telemetryPy from "../../sdk/python/src/engine_sdk/_telemetry.py" with { type: "text" };
@@ -75,6 +76,7 @@ export const PYTHON_FILES: Readonly<Record<string, string>> = {
   "_registrations.py": registrationsPy,
   "_requests.py": requestsPy,
   "_session.py": sessionPy,
+  "_shapes.py": shapesPy,
   "_state_watch.py": stateWatchPy,
   "_streams.py": streamsPy,
   "_telemetry.py": telemetryPy,
