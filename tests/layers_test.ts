@@ -51,6 +51,8 @@ const LAYERS: readonly Layer[] = [
       yaml: /engine\/config\/yaml\.ts$/,
       "ipaddr.js": /engine\/served\/addresses\.ts$/,
       ajv: /engine\/platform\/schema_check\.ts$/,
+      "@nats-io/jetstream": /engine\/cluster\/jet_stream\.ts$/,
+      pg: /engine\/cluster\/postgres\.ts$/,
       re2js: /engine\/platform\/schema_check\.ts$/,
       "node:buffer":
         /engine\/transport\/(local_connection|serve_listener|frames|write_queue|socket)\.ts$/,

@@ -31,6 +31,10 @@ const ENTRY_POINTS = new RegExp(
 /** Sources without a unit test of their own beside them, and what holds them instead. */
 const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   "engine/cluster/nats_bus.ts": "tests/cluster/nats_bus_test.ts has it talk to a nats-server",
+  "engine/cluster/jet_stream.ts": "tests/cluster/state_log_test.ts runs it on real servers",
+  "engine/cluster/jet_stream_log.ts": "tests/cluster/state_log_test.ts runs it on real servers",
+  "engine/cluster/postgres.ts": "tests/cluster/state_log_test.ts runs it on a real server",
+  "engine/cluster/postgres_log.ts": "tests/cluster/state_log_test.ts runs it on a real server",
   "engine/engine.ts": "tests/e2e/e2e_test.ts starts and stops it whole",
   "engine/version.ts": "one constant",
   "engine/worker_port.ts": "tests/e2e/worker_port_test.ts opens connections and pages",

@@ -5,8 +5,11 @@
  */
 import { pause } from "./waiting.ts";
 
-/** What happens to bytes. A `hole` takes them and passes nothing on, in either direction. */
-export type ProxyMode = "pass" | "delay" | "hole";
+/**
+ * What happens to bytes. A `hole` takes them and passes nothing on, in either direction. `mute`
+ * passes what the client sends, and cuts the connection where the answer would come.
+ */
+export type ProxyMode = "pass" | "delay" | "hole" | "mute";
 
 const DELAY_MS = 100;
 
@@ -46,19 +49,20 @@ export class Proxy implements AsyncDisposable {
       for await (const client of this.#listener) {
         const server = await Deno.connect({ hostname: "127.0.0.1", port: this.#target });
         this.#connections.add(client).add(server);
-        this.#pumps.push(this.#pump(client, server), this.#pump(server, client));
+        this.#pumps.push(this.#pump(client, server), this.#pump(server, client, true));
       }
     } catch {
       // The engine has gone, or the proxy is closed.
     }
   }
 
-  async #pump(from: Deno.Conn, to: Deno.Conn): Promise<void> {
+  async #pump(from: Deno.Conn, to: Deno.Conn, isAnswer = false): Promise<void> {
     const bytes = new Uint8Array(64 * 1024);
     try {
       for (;;) {
         const count = await from.read(bytes);
         if (count === null) break;
+        if (this.mode === "mute" && isAnswer) break;
         if (this.mode === "hole") continue;
         if (this.mode === "delay") await pause(DELAY_MS);
         for (let at = 0; at < count;) at += await to.write(bytes.subarray(at, count));
