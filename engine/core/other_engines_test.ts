@@ -139,6 +139,18 @@ Deno.test("an engine is the provider of a type only while no worker here is", ()
   assert.deepEqual(triggersSentTo(again), ["registertrigger t1"]);
 });
 
+Deno.test("an engine whose provider has left gives triggers back, since it would keep them", () => {
+  const { open } = fakeRouter();
+  const [b, originator] = [open({ engine: "b" }), open()];
+  b.say(TYPE);
+  originator.say(TRIGGER);
+  triggersSentTo(b);
+
+  b.say({ type: "unregistertriggertype", id: TYPE.id });
+
+  assert.deepEqual(triggersSentTo(b), ["unregistertrigger t1"]);
+});
+
 Deno.test("when an engine disconnects, its calls end and its functions are gone", () => {
   const { open, router } = fakeRouter();
   const [b, caller] = [open({ engine: "b" }), open()];

@@ -213,6 +213,8 @@ export class TriggerTable {
     const wasActive = type.providers.at(-1)!.peer === peer;
     this.types.removeProvider(type, peer);
     if (wasActive) {
+      // An engine whose provider has left keeps triggers for the next one.
+      if (peer.isEngine) this.#withdraw(type);
       this.#park(type);
       const isServed = type.providers.length > 0;
       for (const trigger of inOrder(type)) {

@@ -27,6 +27,8 @@ export class FakeNetwork {
   readonly clock: FakeClock;
   /** Called for each message and receiver. */
   fate: (from: FakeBus, to: FakeBus, data: Uint8Array) => Fate = () => ({ delay_ms: 1, copies: 1 });
+  /** Called for each message that is published. */
+  onPublish: (subject: string, data: Uint8Array) => void = () => {};
   /** Messages that were published. */
   published = 0;
   readonly #listeners = new Set<Listener>();
@@ -52,6 +54,7 @@ export class FakeNetwork {
   /** Sends to all listeners of a subject; how many there are. */
   publish(from: FakeBus, subject: string, data: Uint8Array, reply?: string): number {
     this.published++;
+    this.onPublish(subject, data);
     const copy = data.slice();
     const heard = [...this.#listeners].filter((one) =>
       one.at.isConnected && one.at.side === from.side && fits(one.subject, subject)
