@@ -48,10 +48,10 @@ Deno.test(`engines keep the promises of the router in ${seeds} random runs`, () 
   if (seeds >= 100) assert.ok(far > seeds && succeeded > 2 * far, `${far} of ${succeeded} far`);
 });
 
-/** Replaces a method of a class; the result puts it back. */
-// deno-lint-ignore no-explicit-any -- The method that is replaced has any signature.
-type Method = (this: any, ...all: any[]) => unknown;
+/** Any method. */
+type Method = (this: unknown, ...all: unknown[]) => unknown;
 
+/** Replaces a method of a class; what it returns puts it back. */
 function replace(of: { readonly prototype: object }, name: string, by: (old: Method) => Method) {
   return (): () => void => {
     const target = of.prototype as Record<string, Method>;
@@ -64,8 +64,8 @@ function replace(of: { readonly prototype: object }, name: string, by: (old: Met
 /** Sends no frames with a text in them. */
 const withoutFrames = (part: string): () => () => void =>
   replace(Link, "send", (old) =>
-    function (text: string) {
-      return text.includes(part) ? undefined : old.call(this, text);
+    function (text) {
+      return String(text).includes(part) ? undefined : old.call(this, text);
     });
 
 /** Mistakes; each is found by the runs above. */
@@ -76,15 +76,15 @@ const PLANTED: Readonly<Record<string, () => () => void>> = {
   "functions that are gone stay at other engines": withoutFrames('"type":"unregisterfunction"'),
   "triggers that are gone stay at other engines": withoutFrames('"type":"unregistertrigger"'),
   "ids of triggers of two engines meet": replace(Link, "send", () =>
-    function (text: string) {
-      if (!text.includes('"workerregistered"')) this.sendFrame(text);
+    function (text) {
+      if (!String(text).includes('"workerregistered"')) (this as Link).sendFrame(String(text));
     }),
   "a call of another engine is sent on": replace(
     FarPicks,
     "pick",
     (old) =>
       function (entry, choice) {
-        return old.call(this, entry, { ...choice, isFromEngine: false });
+        return old.call(this, entry, { ...choice as object, isFromEngine: false });
       },
   ),
   "only the first export is sent": replace(ExportPace, "changed", () => () => {}),
