@@ -9,7 +9,7 @@
  */
 import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { FunctionLoad } from "../core/function_table.ts";
-import type { Bus, BusAnswer, BusMessage } from "../ports/bus.ts";
+import type { Bus, BusAnswer, BusMessage } from "./transport.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Connection, ConnectionEvents } from "../ports/connection.ts";
 import type { Directory } from "../ports/directory.ts";

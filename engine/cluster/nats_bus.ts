@@ -18,7 +18,7 @@ import { thrownText } from "../../sdk/typescript/wire/errors.ts";
 import type { ClusterSettings } from "../ports/config.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
-import type { Bus, BusAnswer, BusMessage } from "../ports/bus.ts";
+import type { Bus, BusAnswer, BusMessage } from "./transport.ts";
 
 export type { NatsConnection };
 

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { Bus, BusAnswer, BusMessage } from "../../engine/ports/bus.ts";
+import type { Bus, BusAnswer, BusMessage } from "../../engine/cluster/transport.ts";
 import type { FakeClock } from "../fakes/fake_clock.ts";
 
 /** What becomes of one message. */
