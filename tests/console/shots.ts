@@ -109,8 +109,8 @@ async function openLetter(page: Page): Promise<void> {
 
 async function openCron(page: Page): Promise<void> {
   await page.getByRole("searchbox").first().fill("payments::report");
-  await page.locator("[role=grid] .virtual-all [role=row]").first().click();
-  await page.waitForTimeout(1_000);
+  await page.getByText("payments::report", { exact: true }).first().click();
+  await page.waitForTimeout(2_500);
 }
 
 async function openEditor(page: Page): Promise<void> {

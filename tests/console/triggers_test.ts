@@ -230,6 +230,9 @@ Deno.test({
       const times = page.getByRole("list", { name: "Next times" }).getByRole("listitem");
       await times.nth(4).waitFor();
       assert.equal(await times.count(), 5);
+      // In line with what is above and below.
+      const [time, heading] = [times.first(), page.getByText("Next times", { exact: true })];
+      assert.equal((await time.boundingBox())?.x, (await heading.boundingBox())?.x);
       await page.getByText("It has not run yet.").waitFor();
 
       await page.getByRole("button", { name: "Run now" }).click();

@@ -55,7 +55,7 @@ function CronSchedule({ item }: { item: TriggerItem }): VNode | null {
   return (
     <>
       <h3>Next times</h3>
-      <ol class="changes" aria-label="Next times">
+      <ol aria-label="Next times">
         {job.next.map((time) => <li key={time} class="num">{formatDateTime(Date.parse(time))}</li>)}
         {job.next.length === 0 && <li>None is to come</li>}
       </ol>
