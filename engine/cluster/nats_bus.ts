@@ -107,7 +107,7 @@ export class NatsBus implements Bus, AsyncDisposable {
   ): void {
     if (!this.#isConnected) return queueMicrotask(() => done({ state: "away" }));
     this.#connection!.request(subject, data, { timeout: timeout_ms }).then(
-      (message) => done({ state: "answered", data: message.data }),
+      ({ data }) => done({ state: "answered", data: bytesOf(data) }),
       (thrown) => done({ state: this.#isConnected ? stateOf(thrown) : "away" }),
     );
   }
@@ -154,7 +154,7 @@ export class NatsBus implements Bus, AsyncDisposable {
   #subscribe(connection: NatsConnection, subscription: Subscription): void {
     const { subject, hear } = subscription;
     const callback = (error: unknown, message: Msg): void => {
-      if (!error) return hear(message);
+      if (!error) return hear(new NatsMessage(message));
       const reason = thrownText(error);
       this.#setup.log.warn("NATS refused a subscription", { subject, reason });
     };
@@ -183,6 +183,29 @@ export class NatsBus implements Bus, AsyncDisposable {
     else if (this.#problem !== "") this.#problem = "";
     for (const hear of [...this.#listeners]) hear(isConnected);
   }
+}
+
+/** A message without the client's kind of bytes, for which nothing here is optimized. */
+class NatsMessage implements BusMessage {
+  readonly data: Uint8Array;
+  readonly #message: Msg;
+
+  constructor(message: Msg) {
+    this.#message = message;
+    this.data = bytesOf(message.data);
+  }
+
+  get subject(): string {
+    return this.#message.subject;
+  }
+
+  respond(data?: Uint8Array): void {
+    this.#message.respond(data);
+  }
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 function stateOf(thrown: unknown): "no_responders" | "timeout" {
