@@ -9,6 +9,7 @@ import type { FunctionView } from "../../engine/ports/directory.ts";
 import type { MemoryBudget } from "../../engine/ports/memory.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import type { Log, LogFields } from "../../engine/ports/log.ts";
+import { JsonText } from "../../sdk/typescript/json_text.ts";
 import { InvocationError } from "../../sdk/typescript/wire/errors.ts";
 import type { CallRequest, TriggerHandlers } from "../../sdk/typescript/options.ts";
 import type { ErrorBody, Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
@@ -63,7 +64,10 @@ export function fakeHttp(
   const calls: CallRequest<Json>[] = [];
   let types: TriggerHandlers | undefined;
   const worker = {
-    async trigger(request: CallRequest<Json>): Promise<unknown> {
+    async trigger(sent: CallRequest<Json>): Promise<unknown> {
+      const { payload } = sent as { payload: unknown };
+      const isText = payload instanceof JsonText;
+      const request = isText ? { ...sent, payload: JSON.parse(payload.text) } : sent;
       calls.push(request);
       if (request.signal?.aborted) throw failure("cancelled", "Invocation cancelled");
       const run = functions[request.function_id];

@@ -13,13 +13,13 @@ import type { Clock } from "../../engine/ports/clock.ts";
 import { freeBuffer } from "../../engine/ports/memory.ts";
 import { JsonText } from "../../sdk/typescript/json_text.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import { isTooDeep, JSON_DEPTH_MAX } from "../../sdk/typescript/wire/json_depth.ts";
+import { isTooDeep } from "../../sdk/typescript/wire/json_depth.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { HeldMemory } from "../kit/held_memory.ts";
 import { BodyError, type RequestBody } from "../kit/http/body.ts";
 import { CHUNKED } from "../kit/http/head.ts";
 import type { ServedRequest } from "../kit/http/response.ts";
-import { JsonCheck } from "./json_check.ts";
+import { BODY_DEPTH_MAX, JsonCheck } from "./json_check.ts";
 import { readMultipart, readUrlencoded } from "./form.ts";
 
 const UTF_8 = new TextDecoder();
@@ -281,8 +281,8 @@ function parseJson(received: string, isLenient: boolean): Json {
   const text = received.charCodeAt(0) === 0xfeff ? received.slice(1) : received;
   if (text === "") return null;
   try {
-    if (isTooDeep(text)) {
-      throw new SyntaxError(`it is nested more deeply than ${JSON_DEPTH_MAX} levels`);
+    if (isTooDeep(text, BODY_DEPTH_MAX)) {
+      throw new SyntaxError(`it is nested more deeply than ${BODY_DEPTH_MAX} levels`);
     }
     return JSON.parse(text) as Json;
   } catch (error) {

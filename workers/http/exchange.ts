@@ -19,7 +19,11 @@ import type {
 import { type ConnectionEvents, STREAM_AHEAD_BYTES } from "../../engine/ports/connection.ts";
 import { STREAM_DRAINED_BYTES } from "../../engine/ports/connection.ts";
 import { freeBuffer, type MemoryBudget } from "../../engine/ports/memory.ts";
-import { CHANNEL_CLOSE, CHANNEL_WRITE_BYTES } from "../../sdk/typescript/wire/channels.ts";
+import {
+  CHANNEL_CLOSE,
+  CHANNEL_WRITE_BYTES,
+  type ChannelRef,
+} from "../../sdk/typescript/wire/channels.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { RequestBody } from "../kit/http/body.ts";
@@ -84,10 +88,10 @@ export class Exchange implements LocalEnds {
     return this.#response ??= new StreamedResponse(this, this.#options);
   }
 
-  /** Adds the references to the payload of the function. */
-  addTo(payload: JsonObject): void {
-    payload.request_body = this.#offered.reader as unknown as Json;
-    payload.response = this.#offered.writer as unknown as Json;
+  /** The references as members of the payload of the function, each after a comma. */
+  get refsText(): string {
+    const { reader, writer } = this.#offered;
+    return `,"request_body":${refText(reader)},"response":${refText(writer)}`;
   }
 
   /** Tells `listener` about the head of the response. */
@@ -348,6 +352,11 @@ export class StreamedResponse implements LocalEnd, ReaderEnd, ResponseStream {
 
 /** Responses wait for the function when so much is unsent. */
 export const RESPONSE_AHEAD_BYTES: number = STREAM_AHEAD_BYTES;
+
+/** Ids and keys of references need no escapes; written by hand, since each request has two. */
+function refText({ channel_id, access_key, direction }: ChannelRef): string {
+  return `{"channel_id":"${channel_id}","access_key":"${access_key}","direction":"${direction}"}`;
+}
 
 function isStreamStatus(status: unknown): boolean {
   return typeof status === "number" && Number.isInteger(status) && status >= 100 && status <= 599;

@@ -29,21 +29,25 @@ import {
   cutTarget,
   hasTooManyParams,
   makePayload,
+  payloadText,
   QUERY_PARAMS_MAX,
   type RunningRequest,
   type RunningRequests,
-  withBodyText,
 } from "./request.ts";
 import {
   accepted,
+  draining,
   emptyReply,
-  errorReply,
-  jsonReply,
+  noRoute,
+  overloaded,
   plainMessage,
   type Reply,
   replyFromError,
   replyFromStream,
   replyFromValue,
+  retryLater,
+  tooManyParams,
+  tooManyRun,
   type Warn,
   withExtra,
 } from "./response.ts";
@@ -211,7 +215,7 @@ export class RequestHandler {
     if (!match) {
       return this.#isOpenApi(method, path) ? OPENAPI : this.#noRoute(routes.methods(path), path);
     }
-    if (hasTooManyParams(query)) return tooManyParams();
+    if (hasTooManyParams(query)) return tooManyParams(QUERY_PARAMS_MAX);
     const { guard, upgrade, config: { timeout_ms } } = match.route.value;
     guard?.check(request, all.now(), upgrade && tokenIn(query));
     const refusal = upgrade?.refusalOf(request);
@@ -309,13 +313,16 @@ export class RequestHandler {
     if (routed.context) payload.context = routed.context;
     upgrade?.prepare(payload, running.request);
     const exchange = upgrade || enqueue ? undefined : this.#exchangeOf(routed);
-    exchange?.addTo(payload);
+    const refs = exchange?.refsText ?? "";
     let isCalled = false;
     try {
-      const reply = await this.#runBefore(routed, payload, text);
+      // An await of nothing would cost every request a tick.
+      const reply = hasSteps(match)
+        ? await this.#runBefore(routed, payload, text, refs)
+        : undefined;
       if (reply) return reply;
       if (upgrade) return await this.#upgrade(routed, upgrade, payload);
-      const sent = text ? withBodyText(payload, text) : payload;
+      const sent = payloadText(payload, text, refs);
       const call = this.#call(routed, function_id, sent, namespace, metadata, undefined, enqueue);
       const result = enqueue === undefined ? call : accepted(call);
       isCalled = true;
@@ -339,11 +346,12 @@ export class RequestHandler {
     routed: RoutedRequest,
     payload: JsonObject,
     text: JsonText | undefined,
+    refs: string,
   ): Promise<Reply | undefined> {
     const { config, namespace } = routed.match.route.value;
     if (config.condition_function_id !== undefined) {
       const call = this.#stepOf(routed, namespace);
-      const sent = text ? withBodyText(payload, text) : payload;
+      const sent = payloadText(payload, text, refs);
       const refusal = await runCondition(call, config.condition_function_id, sent);
       if (refusal) return refusal;
     }
@@ -479,12 +487,15 @@ export class RequestHandler {
       timeout_ms,
       signal: running.signal,
       ...span.fields,
-      ...traceparent !== undefined && { traceparent },
-      ...queue !== undefined && { action: { type: "enqueue", queue } },
     };
-    if (namespace === undefined && metadata === undefined) return this.#options.call(request);
+    // Spreads of what is rarely there would make each call slower.
+    const isPlain = namespace === undefined && metadata === undefined && queue === undefined &&
+      traceparent === undefined;
+    if (isPlain) return this.#options.call(request);
     return this.#options.call({
       ...request,
+      ...traceparent !== undefined && { traceparent },
+      ...queue !== undefined && { action: { type: "enqueue", queue } },
       ...namespace !== undefined && { namespace },
       ...metadata !== undefined && { metadata },
     });
@@ -534,6 +545,11 @@ export class ResultWarnings {
   }
 }
 
+/** Whether anything runs between the body and the function. */
+function hasSteps({ route: { value: { config } } }: Match<Target>): boolean {
+  return config.condition_function_id !== undefined || config.middleware_function_ids.length > 0;
+}
+
 /** Whether the body broke off, so that no client is left to read a response. */
 function isBrokenOff(running: RunningRequest, error: unknown): boolean {
   return running.isReading && !(error instanceof EngineError);
@@ -564,37 +580,4 @@ function stackOf(error: unknown): { stacktrace: string | undefined } {
 function internalError(thrown: unknown): EngineError {
   const message = "The request could not be answered; the log of the engine says why";
   return new EngineError("invocation_error", message, { cause: thrown });
-}
-
-function noRoute(methods: readonly string[]): Reply {
-  if (methods.length === 0) {
-    return jsonReply(404, { error: { code: "NOT_FOUND", message: "Not Found" } });
-  }
-  const allowed = new Set(methods);
-  if (allowed.has("GET")) allowed.add("HEAD");
-  return emptyReply(405, [["allow", [...allowed].sort().join(", ")]]);
-}
-
-function overloaded(max: number): Reply {
-  return retryLater(errorReply(429, "overloaded", tooManyRun(max), crypto.randomUUID()));
-}
-
-function tooManyParams(): Reply {
-  const message = `A request may have ${QUERY_PARAMS_MAX} query parameters`;
-  return errorReply(400, "bad_message", message, crypto.randomUUID());
-}
-
-function tooManyRun(max: number): string {
-  return `${max} requests, or the share of one client, are running already; try again`;
-}
-
-function draining(): Reply {
-  const message = "The engine is stopping; try again";
-  const reply = errorReply(503, "invocation_stopped", message, crypto.randomUUID());
-  return { ...retryLater(reply), isLast: true };
-}
-
-function retryLater(reply: Reply): Reply {
-  if (reply.headers.some(([name]) => name === "retry-after")) return reply;
-  return { ...reply, headers: [...reply.headers, ["retry-after", "1"]] };
 }

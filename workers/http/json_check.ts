@@ -10,6 +10,9 @@
  */
 import { JSON_DEPTH_MAX } from "../../sdk/typescript/wire/json_depth.ts";
 
+/** Levels of a JSON body, which is one level deeper in the payload of the function. */
+export const BODY_DEPTH_MAX: number = JSON_DEPTH_MAX - 1;
+
 const QUOTE = 0x22;
 const PLUS = 0x2b;
 const COMMA = 0x2c;
@@ -46,7 +49,7 @@ export class JsonCheck {
   #isInText = false;
   #isKey = false;
   /** By level: whether it is an object. */
-  readonly #isObject = new Uint8Array(JSON_DEPTH_MAX);
+  readonly #isObject = new Uint8Array(BODY_DEPTH_MAX);
   #depth = 0;
 
   constructor(bytes: Uint8Array) {
@@ -124,8 +127,8 @@ export class JsonCheck {
   }
 
   #open(isObject: boolean): void {
-    if (this.#depth === JSON_DEPTH_MAX) {
-      throw new SyntaxError(`it is nested more deeply than ${JSON_DEPTH_MAX} levels`);
+    if (this.#depth === BODY_DEPTH_MAX) {
+      throw new SyntaxError(`it is nested more deeply than ${BODY_DEPTH_MAX} levels`);
     }
     this.#at++;
     this.#isObject[this.#depth++] = isObject ? 1 : 0;

@@ -114,10 +114,10 @@ Deno.test("JsonCheck agrees with JSON.parse on mutations of valid texts", () => 
   assert.ok(valid > 200, `${valid} of the mutations were valid`);
 });
 
-Deno.test("JsonCheck refuses the 129th level and says so", () => {
+Deno.test("JsonCheck refuses the 128th level and says so", () => {
   const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
-  assert.equal(problemOf(nested(128), 10), undefined);
-  assert.match(problemOf(nested(129), 10)!, /nested more deeply than 128 levels/);
+  assert.equal(problemOf(nested(127), 10), undefined);
+  assert.match(problemOf(nested(128), 10)!, /nested more deeply than 127 levels/);
   assert.match(problemOf("[".repeat(1_000_000), 1_000)!, /nested more deeply/);
   assert.equal(problemOf(`[${"[],{},".repeat(20_000)}0]`, 1_000), undefined);
 });

@@ -102,13 +102,24 @@ export function makePayload<T>(
 }
 
 /**
- * The same payload as text, with the text of a body in place of its body.
+ * The payload as text: `body`, if it is text, in place of its body, and `more` members behind.
  *
- * @throws {EngineError} `serialization_error`.
+ * All of it is text or parsed JSON, of which nothing is lost, so that only depth is left to check;
+ * a body was checked when it was read.
+ *
+ * @throws {EngineError} `serialization_error` for a context that is nested too deeply.
  */
-export function withBodyText(payload: JsonObject, body: JsonText): JsonText {
-  const rest = toJson("The payload", { ...payload, body: undefined })!;
-  return new JsonText(`${rest.slice(0, -1)},"body":${body.text}}`);
+export function payloadText(
+  payload: JsonObject,
+  body: JsonText | undefined,
+  more: string,
+): JsonText {
+  const known = body ? { ...payload, body: undefined } : payload;
+  const text = payload.context === undefined
+    ? JSON.stringify(known)
+    : toJson("The payload", known)!;
+  const bodyText = body ? `,"body":${body.text}` : "";
+  return new JsonText(`${text.slice(0, -1)}${bodyText}${more}}`);
 }
 
 /** Why a request was stopped before its handler finished. */

@@ -5,13 +5,14 @@
  */
 import assert from "node:assert/strict";
 import { UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
+import { JsonText } from "../../sdk/typescript/json_text.ts";
 import type { CallRequest } from "../../sdk/typescript/options.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { failure, fakeHttp, json, servedRequest, settle } from "../../tests/fakes/fake_http.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { MEMORY_WAIT_MS } from "../kit/held_memory.ts";
-import { CallSignal, cutTarget, readQuery, RunningRequests } from "./request.ts";
+import { CallSignal, cutTarget, payloadText, readQuery, RunningRequests } from "./request.ts";
 
 for (
   const [target, path, query] of [
@@ -48,6 +49,23 @@ Deno.test("readQuery() has every value of every key if one repeats", () => {
   assert.equal(readQuery("").all, undefined);
   const { all } = readQuery("a=1&b=2&a=3&__proto__=p");
   assert.deepEqual(all, { a: ["1", "3"], b: ["2"], ["__proto__"]: ["p"] });
+});
+
+Deno.test("payloadText() has the payload, the text of a body and what is behind it", () => {
+  const payload = { path: "/a", body: null, query_string: "" };
+  const more = ',"response":{"channel_id":"c"}';
+
+  assert.deepEqual(JSON.parse(payloadText(payload, undefined, "").text), payload);
+  const { text } = payloadText(payload, new JsonText("[1.00]"), more);
+  assert.equal(text, `{"path":"/a","query_string":"","body":[1.00]${more}}`);
+});
+
+Deno.test("payloadText() refuses a context that no payload can hold", () => {
+  const context = JSON.parse(`{"a":${"[".repeat(127)}${"]".repeat(127)}}`);
+
+  assert.throws(() => payloadText({ path: "/a", context }, undefined, ""), {
+    code: "serialization_error",
+  });
 });
 
 Deno.test("A client that goes away cancels the call of its handler", async () => {

@@ -278,3 +278,42 @@ function show(value: Json): string {
 export async function accepted(receipt: Promise<Json | undefined>): Promise<Json> {
   return { status_code: 202, body: await receipt ?? null };
 }
+
+/** No route for the path, or for this method of it. */
+export function noRoute(methods: readonly string[]): Reply {
+  if (methods.length === 0) {
+    return jsonReply(404, { error: { code: "NOT_FOUND", message: "Not Found" } });
+  }
+  const allowed = new Set(methods);
+  if (allowed.has("GET")) allowed.add("HEAD");
+  return emptyReply(405, [["allow", [...allowed].sort().join(", ")]]);
+}
+
+/** The engine, or one client, has too many requests running. */
+export function overloaded(max: number): Reply {
+  return retryLater(errorReply(429, "overloaded", tooManyRun(max), crypto.randomUUID()));
+}
+
+/** The query has too many parameters. */
+export function tooManyParams(max: number): Reply {
+  const message = `A request may have ${max} query parameters`;
+  return errorReply(400, "bad_message", message, crypto.randomUUID());
+}
+
+/** Why a request is refused while so many run. */
+export function tooManyRun(max: number): string {
+  return `${max} requests, or the share of one client, are running already; try again`;
+}
+
+/** The engine stops; the connection ends with this reply. */
+export function draining(): Reply {
+  const message = "The engine is stopping; try again";
+  const reply = errorReply(503, "invocation_stopped", message, crypto.randomUUID());
+  return { ...retryLater(reply), isLast: true };
+}
+
+/** A reply with `retry-after`, unless it has one. */
+export function retryLater(reply: Reply): Reply {
+  if (reply.headers.some(([name]) => name === "retry-after")) return reply;
+  return { ...reply, headers: [...reply.headers, ["retry-after", "1"]] };
+}
