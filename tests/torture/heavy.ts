@@ -5,7 +5,7 @@
  */
 import type { Campaign } from "./campaign.ts";
 import type { Engine } from "./engine.ts";
-import type { Peer } from "./peer.ts";
+import { frameOf, type Peer } from "./peer.ts";
 
 /** What a heavy message is sent with. */
 export interface Setting {
@@ -23,6 +23,9 @@ export interface Heavy {
   /** Sends it; returns what was sent and what else was broken. */
   act(setting: Setting): Promise<{ done: string; broken?: string[] }>;
 }
+
+/** After this the engine counts as stuck, and the next message goes to a new one. */
+export const STUCK_MS = 12_000;
 
 const encoder = new TextEncoder();
 
@@ -69,4 +72,41 @@ export function honestJson(bytes: number): Uint8Array {
 /** A list of values that depend on their index. */
 export function list(count: number, item: (i: number) => string): string {
   return `[${Array.from({ length: count }, (_, i) => item(i)).join(",")}]`;
+}
+
+/** Sends a call with this payload and waits for its end. */
+export async function callWith(
+  { attacker }: Setting,
+  functionId: string,
+  data: Uint8Array | string,
+): Promise<string> {
+  const id = crypto.randomUUID();
+  const answer = attacker.expect(id, STUCK_MS);
+  const head = `{"type":"invokefunction","invocation_id":"${id}","function_id":"${functionId}",` +
+    `"timeout_ms":120000,"data":`;
+  const frame = frameOf(joined(head, data, "}"));
+  await attacker.write(frame);
+  const message = await answer;
+  const error = message?.error as { code?: string } | undefined;
+  const outcome = message === undefined
+    ? attacker.isOver ? `closed ${(await attacker.ended).code}` : "no answer"
+    : error?.code ?? "a result";
+  return `${functionId} with ${mib(frame.length)}: ${outcome}`;
+}
+
+/** Sends a message and waits until the engine has handled it. */
+export async function sendWhole(
+  { attacker }: Setting,
+  what: string,
+  text: Uint8Array,
+): Promise<string> {
+  await attacker.write(frameOf(text));
+  await attacker.settled(STUCK_MS);
+  const end = attacker.isOver ? `: closed ${(await attacker.ended).code}` : "";
+  return `${what} of ${mib(text.length)}${end}`;
+}
+
+/** A number of bytes for people. */
+export function mib(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 }

@@ -29,6 +29,14 @@ const BUILT_IN = [
   "private_key",
 ];
 
+/** Replaces what is beyond {@linkcode SEARCHED_PARTS_MAX}. */
+const TOO_MUCH = "[too much]";
+/**
+ * Members, objects and arrays of a value that are searched for secrets; what follows is left out.
+ * Their JSON is longer than the text that a record may have, so no record would show more.
+ */
+export const SEARCHED_PARTS_MAX = 32_768;
+
 /** Names whose result is cached. */
 const CACHED_NAMES_MAX = 10_000;
 
@@ -43,6 +51,8 @@ export class Redactor {
   readonly #name: RegExp;
   readonly #places: Place | undefined;
   readonly #hits = new Map<string, boolean>();
+  /** Of the value that is being searched. */
+  #partsLeft = 0;
 
   /**
    * `rules`: names, in which `*` matches anything, and JSON pointers; added to the built-in ones.
@@ -65,6 +75,7 @@ export class Redactor {
 
   /** A redacted copy; the value itself if it contains no secrets. */
   value(value: Json): Json {
+    this.#partsLeft = SEARCHED_PARTS_MAX;
     return this.#clean(value, this.#places, 0);
   }
 
@@ -83,6 +94,7 @@ export class Redactor {
     if (place?.isHit) return REDACTED;
     if (value === null || typeof value !== "object") return value;
     if (depth > TELEMETRY_DEPTH_MAX) return TOO_DEEP;
+    if (this.#partsLeft-- <= 0) return TOO_MUCH;
     return Array.isArray(value)
       ? this.#cleanArray(value, place, depth)
       : this.#cleanObject(value, place, depth);
@@ -99,7 +111,13 @@ export class Redactor {
 
   #cleanObject(object: JsonObject, place: Place | undefined, depth: number): Json {
     let changed: JsonObject | undefined;
-    for (const [name, item] of Object.entries(object)) {
+    const names = Object.keys(object);
+    if (names.length > this.#partsLeft) {
+      return this.#cleanObject(startOf(object, names, this.#partsLeft), place, depth);
+    }
+    this.#partsLeft -= names.length;
+    for (const name of names) {
+      const item = object[name]!;
       const clean = this.hits(name)
         ? REDACTED
         : this.#clean(item, memberOf(place, name), depth + 1);
@@ -111,6 +129,12 @@ export class Redactor {
     }
     return changed ?? object;
   }
+}
+
+/** The first members of an object, in an object of their own. */
+function startOf(object: JsonObject, names: readonly string[], count: number): JsonObject {
+  const entries = names.slice(0, Math.max(0, count)).map((name) => [name, object[name]!] as const);
+  return Object.fromEntries(entries);
 }
 
 const PLAIN = { configurable: true, enumerable: true, writable: true };

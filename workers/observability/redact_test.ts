@@ -4,8 +4,8 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import { Redactor } from "./redact.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { Redactor, SEARCHED_PARTS_MAX } from "./redact.ts";
 
 const HIDDEN = "[redacted]";
 
@@ -100,4 +100,22 @@ Deno.test("Redactor stops at the depth bound", () => {
 
   assert.ok(!clean.includes("token"));
   assert.match(clean, /\[too deep\]/);
+});
+
+Deno.test("of a value with very many members the first ones are searched, and kept", () => {
+  const many = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`name${i}`, "v"]));
+  const redactor = new Redactor(["name1"]);
+
+  const clean = redactor.value({ first: many, second: { token: "t" } }) as JsonObject;
+
+  const first = clean["first"] as JsonObject;
+  assert.equal(first["name0"], "v");
+  assert.equal(first["name1"], "[redacted]");
+  const count = Object.keys(first).length;
+  assert.ok(count > 32_000 && count < SEARCHED_PARTS_MAX, `${count} members`);
+  assert.equal(clean["second"], "[too much]");
+  assert.deepEqual(redactor.value({ token: "t", a: [{ b: 1 }] }), {
+    token: "[redacted]",
+    a: [{ b: 1 }],
+  });
 });

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { bytesOf, textOf, viewOf } from "./bytes.ts";
 import { Envelope } from "./envelope.ts";
 import { CALL_PREFIX, callHashOf, RESULT_PREFIX } from "./frame_parts.ts";
-import { membersOf } from "./members.ts";
+import { membersOf, NEW_NAME_PARTS } from "./members.ts";
 
 const CALL = `${CALL_PREFIX}i1","function_id":"math::add"`;
 const RESULT = `${RESULT_PREFIX}i1","function_id":"math::add"`;
@@ -341,7 +341,7 @@ Deno.test("a frame with an outline is read as one without, and its payload is kn
     assert.equal(small.payload, undefined);
   }
   const { payload } = readLarge(`${CALL},"data":[{"a":[]}]}`)!;
-  assert.deepEqual([payload!.depth, payload!.parts], [3, 4]);
+  assert.deepEqual([payload!.depth, payload!.parts], [3, 3 + NEW_NAME_PARTS]);
 });
 
 Deno.test("a frame is parsed whose outline has anything behind the payload, or no object", () => {

@@ -9,15 +9,18 @@
  * @module
  */
 import type { Member } from "../../ports/connection.ts";
+import { MemberNames, NameHash } from "./member_names.ts";
 import { JSON_DEPTH_MAX } from "../../../sdk/typescript/wire/json_depth.ts";
 
 /** Members of a frame that is not parsed as a whole. */
 export const MEMBERS_MAX = 1_000;
 /**
- * Objects, arrays and members in a JSON value that the engine parses. Up to here parsing takes less
- * than half a second, whatever they are.
+ * Objects, arrays and members in a JSON value that the engine parses. A member whose name is new
+ * counts as {@linkcode NEW_NAME_PARTS}. Up to here parsing takes some 0.1 s, whatever they are.
  */
 export const JSON_PARTS_MAX = 1_000_000;
+/** Parts that a member with a new name counts as, since V8 takes so much longer to parse it. */
+export const NEW_NAME_PARTS = 10;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
@@ -29,6 +32,9 @@ const CLOSE_BRACE = 0x7d;
 const BRACE_BIT = 0x20;
 /** A string that is longer is searched for its end with `indexOf`. */
 const SHORT_STRING_BYTES = 64;
+
+/** Shared by all messages: whose names they are does not matter. */
+const names = new MemberNames();
 
 /** What the next byte of a message belongs to. */
 type Place =
@@ -58,6 +64,7 @@ interface OpenMember {
 /** Finds the members of an object whose bytes come in parts. */
 export class MembersScan {
   #place: Place = "start";
+  readonly #name = new NameHash(names.begin());
   /** Bytes that were read. */
   #done = 0;
   /** Within a string of the value; the next byte is escaped. */
@@ -135,10 +142,17 @@ export class MembersScan {
 
   /** Reads the value up to its end, or to `end`; returns the offset from which to go on. */
   #readValue(memory: Uint8Array, start: number, from: number, end: number): number {
+    const name = this.#name;
     let at = from;
+    // The last string, which is a name when a colon follows; its earlier parts are in the hash.
+    let nameStart = from;
+    let nameEnd = from;
     if (this.#isInString) {
-      at = this.#stringEnd(memory, at, end);
-      if (at === end) return end;
+      at = nameEnd = this.#stringEnd(memory, at, end);
+      if (at === end) {
+        name.add(memory, nameStart, nameEnd);
+        return end;
+      }
       this.#isInString = false;
       at++;
     }
@@ -146,12 +160,18 @@ export class MembersScan {
     for (; at < end; at++) {
       const code = memory[at]!;
       if (code === QUOTE) {
-        at = this.#stringEnd(memory, at + 1, end);
+        name.restart();
+        nameStart = at + 1;
+        at = nameEnd = this.#stringEnd(memory, nameStart, end);
         this.#isInString = at === end;
         continue;
       }
       if (code === COMMA && depth === 0) break;
-      if (code === COLON) parts++;
+      if (code === COLON) {
+        name.add(memory, nameStart, nameEnd);
+        nameStart = nameEnd;
+        parts += names.isNew(name.value) ? NEW_NAME_PARTS : 1;
+      }
       const bracket = code | BRACE_BIT;
       if (bracket === OPEN_BRACE) {
         parts++;
@@ -159,7 +179,10 @@ export class MembersScan {
       } else if (bracket === CLOSE_BRACE && depth-- === 0) break;
     }
     Object.assign(this.#open, { depth, deepest, parts });
-    if (at >= end) return end;
+    if (at >= end) {
+      name.add(memory, nameStart, Math.min(nameEnd, end));
+      return end;
+    }
     this.#endMember(memory[at]!, at - start);
     return at + 1;
   }
@@ -197,15 +220,23 @@ export function parsingProblem(
   end: number,
 ): string | undefined {
   if (end - start <= JSON_DEPTH_MAX) return undefined;
+  const name = new NameHash(names.begin());
   let depth = 0;
   let parts = 0;
+  let nameStart = start;
+  let nameEnd = start;
   for (let at = start; at < end; at++) {
     const code = memory[at]!;
     if (code === QUOTE) {
-      at = stringEnd(memory, at + 1, end);
+      nameStart = at + 1;
+      at = nameEnd = stringEnd(memory, nameStart, end);
       continue;
     }
-    if (code === COLON) parts++;
+    if (code === COLON) {
+      name.restart();
+      name.add(memory, nameStart, nameEnd);
+      parts += names.isNew(name.value) ? NEW_NAME_PARTS : 1;
+    }
     const bracket = code | BRACE_BIT;
     if (bracket === OPEN_BRACE) {
       parts++;
@@ -235,7 +266,8 @@ export function partsIn(memory: Uint8Array, start: number, end: number): number 
 /** The problem of a value that is nested too deeply. */
 export const TOO_DEEP = `is nested more deeply than ${JSON_DEPTH_MAX} levels`;
 /** The problem of a value with more than {@linkcode JSON_PARTS_MAX} parts. */
-export const TOO_MANY_PARTS = `has more than ${JSON_PARTS_MAX} objects, arrays and members`;
+export const TOO_MANY_PARTS = `has more than ${JSON_PARTS_MAX} objects, arrays and members, ` +
+  `of which one with a name of its own counts as ${NEW_NAME_PARTS}`;
 
 /**
  * Offset of the closing quote; `end` when there is none, and one more when the last byte escapes

@@ -160,8 +160,29 @@ Deno.test("parsingProblem() names depth and number of parts, each beyond its bou
 
   const arrays = (count: number): string => `[${"[],".repeat(count - 1)}1]`;
   assert.equal(problem(arrays(JSON_PARTS_MAX)), undefined);
-  const tooMany = "has more than 1000000 objects, arrays and members";
+  const tooMany = "has more than 1000000 objects, arrays and members, " +
+    "of which one with a name of its own counts as 10";
   assert.equal(problem(arrays(JSON_PARTS_MAX + 1)), tooMany);
   assert.equal(problem(`"${"[:{".repeat(JSON_PARTS_MAX)}"`), undefined);
   assert.equal(problem(`[${"1,".repeat(2 * JSON_PARTS_MAX)}1]`), undefined);
+});
+
+Deno.test("a member with a name of its own counts for ten parts, in whole and in pieces", () => {
+  const object = (count: number) => {
+    return `{${Array.from({ length: count }, (_, i) => `"name ${i}" : 1`).join(",")}}`;
+  };
+  const records = `[${`{"a":1,"b":2},`.repeat(300_000)}1]`;
+
+  assert.equal(problem(object(95_000)), undefined);
+  assert.match(problem(object(105_000))!, /has more than 1000000 objects, arrays and members/);
+  assert.equal(problem(records), undefined);
+  for (const [text, isTooMuch] of [[object(95_000), false], [object(105_000), true]] as const) {
+    const memory = new TextEncoder().encode(`{"data":${text}}`);
+    const scan = new MembersScan();
+    for (let end = 0; end < memory.length;) {
+      end = Math.min(memory.length, end + 65_536);
+      scan.advance(memory, 0, end);
+    }
+    assert.equal(scan.members(0)![0]!.parts > JSON_PARTS_MAX, isTooMuch);
+  }
 });

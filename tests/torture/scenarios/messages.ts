@@ -6,16 +6,27 @@
  */
 import type { Campaign, Scenario, Subject } from "../campaign.ts";
 import { frameOf, Peer } from "../peer.ts";
-import { type Heavy, honestJson, joined, list, nested, repeated, type Setting } from "../heavy.ts";
+import {
+  callWith,
+  type Heavy,
+  honestJson,
+  joined,
+  list,
+  mib,
+  nested,
+  repeated,
+  sendWhole,
+  type Setting,
+  STUCK_MS,
+} from "../heavy.ts";
 import { OP } from "../../fakes/raw_ws_client.ts";
 import { pause, within } from "../waiting.ts";
+import { BUILTIN_ATTACKS, BUILTIN_WORKERS } from "./builtin_messages.ts";
 import { BODY_ATTACKS, serveRoute } from "./bodies.ts";
 import { PATTERN_ATTACKS } from "./patterns.ts";
 
 const WAIT_MS_MAX = 100;
 const HONEST_WAIT_MS_MAX = 1_000;
-/** After this the engine counts as stuck, and the next message goes to a new one. */
-const STUCK_MS = 12_000;
 /** The canary goes on for so long behind a message. */
 const AFTER_MS = 150;
 const DEEP_BYTES = 40_000_000;
@@ -31,7 +42,7 @@ export const messages: Scenario = {
     let subject: Subject | undefined;
     try {
       for (const attack of wanted) {
-        subject ??= await campaign.subject();
+        subject ??= await campaign.subject({ workers: BUILTIN_WORKERS });
         const isStuck = !await attackWith(attack, campaign, subject);
         if (isStuck || campaign.rows.at(-1)!.canary?.end) {
           await subject[Symbol.asyncDispose]();
@@ -62,38 +73,6 @@ async function attackWith(attack: Heavy, campaign: Campaign, subject: Subject): 
     return { done, broken };
   });
   return isThere && subject.engine.isAlive;
-}
-
-/** Sends a call with this payload and waits for its end. */
-async function callWith(
-  { attacker }: Setting,
-  functionId: string,
-  data: Uint8Array | string,
-): Promise<string> {
-  const id = crypto.randomUUID();
-  const answer = attacker.expect(id, STUCK_MS);
-  const head = `{"type":"invokefunction","invocation_id":"${id}","function_id":"${functionId}",` +
-    `"timeout_ms":120000,"data":`;
-  const frame = frameOf(joined(head, data, "}"));
-  await attacker.write(frame);
-  const message = await answer;
-  const error = message?.error as { code?: string } | undefined;
-  const outcome = message === undefined
-    ? attacker.isOver ? `closed ${(await attacker.ended).code}` : "no answer"
-    : error?.code ?? "a result";
-  return `${functionId} with ${mib(frame.length)}: ${outcome}`;
-}
-
-/** Sends a message and waits until the engine has handled it. */
-async function sendWhole({ attacker }: Setting, what: string, text: Uint8Array): Promise<string> {
-  await attacker.write(frameOf(text));
-  await attacker.settled(STUCK_MS);
-  const end = attacker.isOver ? `: closed ${(await attacker.ended).code}` : "";
-  return `${what} of ${mib(text.length)}${end}`;
-}
-
-function mib(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 }
 
 /** A value `depth` deep, large in the campaign. */
@@ -383,5 +362,6 @@ const ATTACKS: readonly Heavy[] = [
   ...COUNTED,
   ...PATTERN_ATTACKS,
   ...BODY_ATTACKS,
+  ...BUILTIN_ATTACKS,
   ...HONEST,
 ];
