@@ -7,8 +7,13 @@
  * @module
  */
 import type { ReconnectOptions, WorkerOptions } from "./options.ts";
+import { ENQUEUE_OPTIONS } from "./wire/codec.ts";
 import { EngineError } from "./wire/errors.ts";
 import { ID_CHARS_MAX, TIMEOUT_MS_MAX } from "./wire/limits.ts";
+import type { Action } from "./wire/protocol.ts";
+
+/** An action that puts a call into a queue. */
+type EnqueueAction = Extract<Action, { type: "enqueue" }>;
 
 /** Largest message that the SDK sends: what an engine accepts by default. */
 export const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
@@ -54,6 +59,20 @@ export function checkId(what: string, id: unknown, example: string): asserts id 
   if (id.length > ID_CHARS_MAX) {
     throw invalid(`${what} has ${id.length} characters; at most ${ID_CHARS_MAX} are allowed`);
   }
+}
+
+/**
+ * Checks the queue of an enqueue action, and that it has no other options than there are: the
+ * engine ignores unknown ones, and without its delay a job would run at once.
+ *
+ * @throws {EngineError} `INVALID_ARGUMENTS`
+ */
+export function checkEnqueue({ type: _type, queue, ...options }: EnqueueAction): void {
+  checkId("queue", queue, '"mail"');
+  const known: readonly string[] = ENQUEUE_OPTIONS;
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw invalid(`${show(unknown)} is no option of an enqueue; there are ${known.join(", ")}`);
 }
 
 /** @throws {EngineError} `INVALID_ARGUMENTS` for anything but `undefined` and a string. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import {
   checkCallable,
+  checkEnqueue,
   checkId,
   checkNamespace,
   checkReconnect,
@@ -36,6 +37,17 @@ Deno.test("checkId() reports the expected and the received value", () => {
   const message = "function_id must be text such as math::add, got an object";
 
   assert.throws(() => checkId("function_id", {}, "math::add"), { message });
+});
+
+Deno.test("checkEnqueue() rejects options that there are not", () => {
+  checkEnqueue({ type: "enqueue", queue: "mail", delay_ms: 5, id: "a" });
+
+  const delayed = { type: "enqueue" as const, queue: "mail", delay: 5 };
+  assert.throws(() => checkEnqueue(delayed), {
+    code: "INVALID_ARGUMENTS",
+    message: /^"delay" is no option of an enqueue; there are id, delay_ms, run_at_ms, /,
+  });
+  assert.throws(() => checkEnqueue({ type: "enqueue", queue: "" }), INVALID);
 });
 
 for (const timeout of [0, -1, 1.5, NaN, Infinity, "5", null, TIMEOUT_MS_MAX + 1]) {

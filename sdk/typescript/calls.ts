@@ -7,7 +7,14 @@
  *
  * @module
  */
-import { checkCallable, checkId, checkNamespace, checkSize, checkTimeout } from "./arguments.ts";
+import {
+  checkCallable,
+  checkEnqueue,
+  checkId,
+  checkNamespace,
+  checkSize,
+  checkTimeout,
+} from "./arguments.ts";
 import {
   CallIds,
   type CallParts,
@@ -277,7 +284,7 @@ function checkRequest(request: CallRequest<unknown>, timeoutMs: number): void {
   checkNamespace(request.namespace);
   checkTimeout("timeout_ms", timeoutMs);
   if (request.onProgress) checkCallable("onProgress", request.onProgress);
-  if (request.action?.type === "enqueue") checkId("queue", request.action.queue, '"mail"');
+  if (request.action?.type === "enqueue") checkEnqueue(request.action);
 }
 
 function unreachable(): ErrorBody {

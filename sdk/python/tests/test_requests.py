@@ -67,6 +67,16 @@ def test_a_call_knows_whether_it_has_a_payload() -> None:
     assert plan({**ID, "payload": None}).payload == "null"
 
 
+def test_an_enqueue_has_only_options_that_there_are() -> None:
+    action = {"type": "enqueue", "queue": "mails", "delay": 5}
+
+    message = "'delay' is no option of an enqueue; there are id, delay_ms"
+    with pytest.raises(EngineError, match=message) as caught:
+        plan({**ID, "action": action})
+
+    assert caught.value.code == "INVALID_ARGUMENTS"
+
+
 def test_a_void_call_has_no_id_and_an_enqueue_has_one() -> None:
     void = plan({**ID, "action": TriggerAction.Void()})
     enqueue = plan({**ID, "action": TriggerAction.Enqueue("mails")})

@@ -331,7 +331,7 @@ function readAction(value: Json, path: string): unknown {
 }
 
 /** Members of an enqueue action that the provider of queues checks. */
-const ENQUEUE_OPTIONS: readonly (keyof EnqueueOptions)[] = [
+export const ENQUEUE_OPTIONS: readonly (keyof EnqueueOptions)[] = [
   "id",
   "delay_ms",
   "run_at_ms",

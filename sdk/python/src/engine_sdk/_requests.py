@@ -348,6 +348,15 @@ def check_timeout(value: object) -> float:
     return value
 
 
+def _check_enqueue(action: Mapping[str, object]) -> None:
+    """Check that an enqueue has no other options than there are; the engine ignores those."""
+    known = EnqueueOptions.__annotations__
+    unknown = [name for name in action if name not in {"type", "queue", *known}]
+    if unknown:
+        options = ", ".join(known)
+        raise invalid(f"{unknown[0]!r} is no option of an enqueue; there are {options}")
+
+
 def check_action(action: object) -> str | None:
     """
     Check the action of a call.
@@ -365,5 +374,6 @@ def check_action(action: object) -> str | None:
         if action.get("type") == "void":
             return "void"
         if action.get("type") == "enqueue" and isinstance(action.get("queue"), str):
+            _check_enqueue(action)
             return "enqueue"
     raise invalid("action must be TriggerAction.Void() or TriggerAction.Enqueue(queue)")
