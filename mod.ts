@@ -69,6 +69,7 @@ export {
 } from "./sdk/typescript/wire/errors.ts";
 export {
   type CallContext,
+  type CallOptions,
   type CallRequest,
   type ConnectionState,
   type EnqueueReceipt,

@@ -45,6 +45,8 @@ export interface EngineConnection extends AsyncDisposable {
 
 /** Trigger types that a command follows, and functions that are there when the type is. */
 const FOLLOWED = {
+  "engine::functions-available": "engine::triggers::list",
+  "engine::workers-available": "engine::triggers::list",
   log: "engine::health::check",
   stream: "engine::stream::stats",
   subscribe: "engine::pubsub::list",

@@ -47,6 +47,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   subscribe: async () => (await import("./commands/pubsub.ts")).addSubscribe,
   cron: async () => (await import("./commands/cron.ts")).addCron,
   functions: async () => (await import("./commands/functions.ts")).addFunctions,
+  types: async () => (await import("./commands/types.ts")).addTypes,
   openapi: async () => (await import("./commands/openapi.ts")).addOpenapi,
   top: async () => (await import("./commands/top.ts")).addTop,
   doctor: async () => (await import("./commands/doctor.ts")).addDoctor,

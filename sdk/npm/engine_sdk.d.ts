@@ -1698,6 +1698,9 @@ declare class InvocationError extends EngineError {
  */
 declare function isTimeout(error: unknown): boolean;
 
+/** How a typed client makes a call: a {@linkcode CallRequest} without function and payload. */
+type CallOptions = Omit<CallRequest, "action" | "function_id" | "namespace" | "payload">;
+
 /**
  * Ways to run a function other than by waiting for its result.
  *
@@ -1734,6 +1737,7 @@ export {
   type Action,
   type Awaitable,
   type CallContext,
+  type CallOptions,
   type CallRequest,
   type Channel,
   type ChannelDirection,

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_browser.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:fc676af173e439062f2de164b6e75af15a4cca95c957e2b449636b1ec75ef9ae
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:d4edd984faac89edeb649a8e616ac5cd797b823e6eb5344ebc8668b847a4a3a8
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

@@ -448,6 +448,9 @@ export interface CallRequest<In = Json> {
   readonly onProgress?: ((data: Json) => void) | undefined;
 }
 
+/** How a typed client makes a call: a {@linkcode CallRequest} without function and payload. */
+export type CallOptions = Omit<CallRequest, "action" | "function_id" | "namespace" | "payload">;
+
 /** A call for a queue to make later. */
 export interface EnqueueRequest<In = Json> extends EnqueueOptions {
   /** Id of the function, such as `mail::send`. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import manifest from "../../deno.json" with { type: "json" };
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 const SDK = `${ROOT}sdk/npm`;
@@ -38,7 +39,7 @@ export async function runTsc(
       // The packages' own declarations are theirs; those of the SDK are checked by the programs.
       ...["--skipLibCheck"],
     ];
-    const tsc = ["run", "-A", "--no-lock", "npm:typescript@^5.9.3/tsc", ...options];
+    const tsc = ["run", "-A", "--no-lock", `${manifest.imports.typescript}/tsc`, ...options];
     return await run([...tsc, ...Object.keys(files)], directory);
   } finally {
     await Deno.remove(directory, { recursive: true });

@@ -19,6 +19,7 @@ from ._reconnect import ConnectionState
 from ._register import register_worker
 from ._registrations import Registration, TriggerHandler
 from ._requests import (
+    CallOptions,
     EnqueueOptions,
     HttpInvocation,
     InitOptions,
@@ -34,6 +35,7 @@ from ._worker import Worker
 
 __all__ = [
     "CallContext",
+    "CallOptions",
     "Channel",
     "ChannelReader",
     "ChannelWriter",

@@ -105,6 +105,14 @@ class TriggerRequest(_TriggerRequestRequired, total=False):
     on_progress: Callable[[Any], object] | None
 
 
+class CallOptions(TypedDict, total=False):
+    """How a typed client makes a call: what `TriggerRequest` has beside function and payload."""
+
+    timeout_ms: float | None
+    metadata: Any
+    on_progress: Callable[[Any], object] | None
+
+
 def enqueue_request(
     function_id: str,
     payload: object,
