@@ -23,7 +23,11 @@ Deno.test("the quickstart of jobs shows every step; its page adds jobs and shows
   const errors = new Response(child.stderr).text();
   let pids: number[] = [];
   try {
-    await until(() => /Ctrl-C ends it[^]*streams +ws:/.test(text), () => text, RUN_MS);
+    let hasEnded = false;
+    void child.status.then(() => hasEnded = true);
+    const isUp = (): boolean => /Ctrl-C ends it[^]*streams +ws:/.test(text);
+    await until(() => isUp() || hasEnded, () => text, RUN_MS);
+    assert.ok(isUp(), `${text}${hasEnded ? await errors : ""}`);
     pids = [...text.matchAll(/pid (\d+)/g)].map((match) => Number(match[1]));
 
     checkShown(text, "jobs", "process");
@@ -31,7 +35,11 @@ Deno.test("the quickstart of jobs shows every step; its page adds jobs and shows
     if (chromiumHere !== undefined) await usePage(/page +(http:.*)/.exec(text)![1]!);
     else console.log("left out: the page of jobs needs Chromium");
   } finally {
-    child.kill("SIGINT");
+    try {
+      child.kill("SIGINT");
+    } catch {
+      // It has ended.
+    }
   }
   const { code } = await child.status;
   await reading;
