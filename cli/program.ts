@@ -8,7 +8,7 @@
  */
 import { Command, CommanderError } from "@commander-js/extra-typings";
 import manifest from "../deno.json" with { type: "json" };
-import { addStart } from "./commands/start.ts";
+import { addStart } from "./commands/engine/start.ts";
 import { describeFailure, EXIT_DONE, EXIT_NOT_UNDERSTOOD } from "./failure.ts";
 import { addOutput, outputTerminal } from "./output.ts";
 import type { Terminal } from "./terminal.ts";
@@ -27,10 +27,10 @@ type Add = (program: Command, terminal: Terminal) => void;
 
 /** The module of each command, in the order of the help. */
 const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
-  dev: async () => (await import("./commands/dev.ts")).addDev,
-  start: async () => (await import("./commands/daemon.ts")).addStartCommand,
-  stop: async () => (await import("./commands/daemon.ts")).addStop,
-  status: async () => (await import("./commands/daemon.ts")).addStatus,
+  dev: async () => (await import("./commands/engine/dev.ts")).addDev,
+  start: async () => (await import("./commands/engine/daemon.ts")).addStartCommand,
+  stop: async () => (await import("./commands/engine/daemon.ts")).addStop,
+  status: async () => (await import("./commands/engine/daemon.ts")).addStatus,
   create: async () => (await import("./commands/create.ts")).addCreate,
   trigger: async () => (await import("./commands/trigger.ts")).addTrigger,
   worker: async () => (await import("./commands/worker/mod.ts")).addWorker,
@@ -50,7 +50,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   types: async () => (await import("./commands/types.ts")).addTypes,
   openapi: async () => (await import("./commands/openapi.ts")).addOpenapi,
   top: async () => (await import("./commands/top.ts")).addTop,
-  doctor: async () => (await import("./commands/doctor.ts")).addDoctor,
+  doctor: async () => (await import("./commands/engine/doctor.ts")).addDoctor,
   why: async () => (await import("./commands/why.ts")).addWhy,
   console: async () => (await import("./commands/console.ts")).addConsole,
   completions: async () => (await import("./commands/completions.ts")).addCompletions,

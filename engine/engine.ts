@@ -249,9 +249,11 @@ class AssembledEngine implements Engine {
         this.#router.endWhere(({ token }) => token === id, error);
       }));
       this.#key = this.#stack.use(await this.#openKey());
-      // With the text of both SDKs, which nothing needs before the engine listens.
+      // The text of both SDKs and the schemas: nothing needs them before the engine listens.
       const { writeSdkCopies } = await import("./install/sdk_copy.ts");
       await writeSdkCopies(this.#config.dataDirectory);
+      const { writeSchemas } = await import("./schemas.ts");
+      await writeSchemas(this.#config.dataDirectory);
       this.#stack.defer(() => this.#project.close());
       await this.#project.apply(() => this.#config);
       this.#watch = this.#stack.use(this.#watchFile());

@@ -92,9 +92,14 @@ export async function operatorUrl(consoleUrl: string, engineUrl: string): Promis
   return await (await import("./console.ts")).operatorUrl(consoleUrl, engineUrl);
 }
 
-/** Writes the SDKs to `sdk/python/engine_sdk` and `sdk/typescript` below the data directory. */
-export async function writeSdkCopies(dataDirectory: string): Promise<void> {
+/**
+ * Writes what workers and editors need of the engine below the data directory: the SDKs to
+ * `sdk/python/engine_sdk` and `sdk/typescript`, JSON Schemas of config.yaml and engine.worker.yaml
+ * to `schemas`.
+ */
+export async function writeProjectFiles(dataDirectory: string): Promise<void> {
   await (await import("./install/sdk_copy.ts")).writeSdkCopies(dataDirectory);
+  await (await import("./schemas.ts")).writeSchemas(dataDirectory);
 }
 
 /**

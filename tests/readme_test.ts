@@ -89,6 +89,15 @@ Deno.test("the TypeScript of the README and of docs is checked by the compiler",
     }),
   );
 
+  // Docs use a client that `engine types` writes; what it looks like is tested there.
+  await Deno.writeTextFile(
+    `${project.path}/api.ts`,
+    `export declare function createApi(worker: unknown): {
+      math: { add(payload: { a: number; b: number }): Promise<{ c: number }> };
+      "my-shop": { "price.of"(payload: { sku: string }, options?: object): Promise<unknown> };
+    };\n`,
+  );
+
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
     args: ["check", "--config", new URL("../deno.json", import.meta.url).pathname, ...files],
   }).output();

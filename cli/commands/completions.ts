@@ -10,7 +10,7 @@ import type { Command } from "@commander-js/extra-typings";
 import { ACCELERATORS, ISOLATIONS } from "../arguments.ts";
 import { UsageError } from "../failure.ts";
 import type { Terminal } from "../terminal.ts";
-import { LOG_LEVELS } from "./start.ts";
+import { LOG_LEVELS } from "./engine/start.ts";
 
 const EXAMPLES = `
 Examples:

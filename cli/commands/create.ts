@@ -25,14 +25,14 @@ Examples:
   engine project init hello
   engine project init hello --template bare`;
 
-/** Writes the SDK copies below an absolute `.engine` directory; tests provide another one. */
-export type WriteSdkCopies = (dataDirectory: string) => Promise<unknown>;
+/** Writes the SDKs and schemas below an absolute `.engine` directory; tests provide another one. */
+export type WriteProjectFiles = (dataDirectory: string) => Promise<unknown>;
 
 /** Adds `engine create` and `engine project init`. */
 export function addCreate(
   program: Command,
   terminal: Terminal,
-  writeSdkCopies: WriteSdkCopies = writeRealCopies,
+  writeProjectFiles: WriteProjectFiles = writeRealCopies,
 ): void {
   program.command("create")
     .description("Make a project, or a worker for one, from a template")
@@ -44,7 +44,7 @@ export function addCreate(
       if (directory === undefined || directory === "") {
         throw new UsageError("Where to? Such as: engine create --directory hello");
       }
-      await create({ template, directory, force: force ?? false, writeSdkCopies }, terminal);
+      await create({ template, directory, force: force ?? false, writeProjectFiles }, terminal);
     });
   program.command("project")
     .description("Make projects")
@@ -57,15 +57,24 @@ export function addCreate(
     .addHelpText("after", INIT_EXAMPLES)
     .action(async (name, { template, force }) => {
       if (name.trim() === "") throw new UsageError("The name of a project cannot be empty");
-      await create({ template, directory: name, force: force ?? false, writeSdkCopies }, terminal);
+      await create(
+        { template, directory: name, force: force ?? false, writeProjectFiles },
+        terminal,
+      );
     });
 }
+
+/** Schemas in a project, by the name of the file that they describe. */
+const SCHEMAS: Readonly<Record<string, string>> = {
+  "config.yaml": "config.json",
+  "engine.worker.yaml": "engine.worker.json",
+};
 
 interface CreateOptions {
   readonly template: string;
   readonly directory: string;
   readonly force: boolean;
-  readonly writeSdkCopies: WriteSdkCopies;
+  readonly writeProjectFiles: WriteProjectFiles;
 }
 
 async function create(options: CreateOptions, terminal: Terminal): Promise<void> {
@@ -98,8 +107,8 @@ function pathWord(directory: string): string {
 }
 
 async function writeRealCopies(dataDirectory: string): Promise<void> {
-  const { writeSdkCopies } = await import("../../engine/mod.ts");
-  await writeSdkCopies(dataDirectory);
+  const { writeProjectFiles } = await import("../../engine/mod.ts");
+  await writeProjectFiles(dataDirectory);
 }
 
 /** What to write, and where. */
@@ -109,7 +118,7 @@ export interface ScaffoldOptions {
   readonly directory: string;
   /** Writes into a directory that is not empty, and overwrites files of the same names. */
   readonly force: boolean;
-  readonly writeSdkCopies: WriteSdkCopies;
+  readonly writeProjectFiles: WriteProjectFiles;
 }
 
 /** What was written. */
@@ -135,7 +144,7 @@ export function findTemplate(templates: readonly Template[], name: string): Temp
 }
 
 /**
- * Writes all files of a template and the SDK copies of its project.
+ * Writes all files of a template, and the SDKs and schemas of its project.
  *
  * @throws {CommandError} The directory is not empty, or is a file.
  */
@@ -159,13 +168,22 @@ export async function scaffold(options: ScaffoldOptions): Promise<Scaffolded> {
     await Deno.mkdir(parentOf(target), { recursive: true });
     await Deno.writeTextFile(
       target,
-      text
+      (schemaLine(target, dataDirectory) + text)
         .replaceAll("{{name}}", nameFor(directory))
         .replaceAll("{{engine}}", relativePath(directory, dataDirectory)),
     );
   }
-  await options.writeSdkCopies(dataDirectory);
+  await options.writeProjectFiles(dataDirectory);
   return { written, overwritten, dataDirectory };
+}
+
+/** The line by which editors find the schema of a file; empty for a file that has none. */
+function schemaLine(path: string, dataDirectory: string): string {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  const schema = Object.hasOwn(SCHEMAS, name) ? SCHEMAS[name] : undefined;
+  if (schema === undefined) return "";
+  const engine = relativePath(parentOf(path), dataDirectory);
+  return `# yaml-language-server: $schema=${engine}/schemas/${schema}\n`;
 }
 
 /** The directory's name as a worker's name: at most 64 small letters, digits and dashes. */

@@ -54,7 +54,10 @@ Deno.test("a worker is created with the name of its directory, ready to be added
 
   assert.equal(code, 0);
   const worker = `${test.directory}/shop/workers/mail`;
-  assert.match(await Deno.readTextFile(`${worker}/engine.worker.yaml`), /^name: mail\n/);
+  assert.match(
+    await Deno.readTextFile(`${worker}/engine.worker.yaml`),
+    /^# yaml-language-server: \$schema=\.\.\/\.\.\/\.engine\/schemas\/engine\.worker\.json\nname: mail\n/,
+  );
   assert.match(await Deno.readTextFile(`${worker}/deno.json`), /"\.\.\/\.\.\/\.engine\/sdk/);
   assert.equal(
     test.terminal.outLines.at(-1),
@@ -130,13 +133,13 @@ async function setupProject() {
         template,
         directory,
         force,
-        writeSdkCopies: (path) => Promise.resolve(void copies.push(path)),
+        writeProjectFiles: (path) => Promise.resolve(void copies.push(path)),
       }),
     [Symbol.asyncDispose]: () => Deno.remove(root, { recursive: true }),
   };
 }
 
-Deno.test("scaffold() writes every file with the name filled in, and the SDK copies", async () => {
+Deno.test("scaffold() writes every file with the name filled in, and what belongs to .engine", async () => {
   await using test = await setupProject();
   const directory = `${test.root}/My Project`;
 
@@ -147,7 +150,10 @@ Deno.test("scaffold() writes every file with the name filled in, and the SDK cop
     overwritten: [],
     dataDirectory: `${directory}/.engine`,
   });
-  assert.equal(await Deno.readTextFile(`${directory}/config.yaml`), "name: my-project\n");
+  assert.equal(
+    await Deno.readTextFile(`${directory}/config.yaml`),
+    "# yaml-language-server: $schema=./.engine/schemas/config.json\nname: my-project\n",
+  );
   assert.deepEqual(test.copies, [`${directory}/.engine`]);
 });
 

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import {
   PING_INTERVAL_MS,
@@ -31,6 +32,7 @@ import { checkSize } from "./file.ts";
 import { httpFunctionsOf } from "./http_functions.ts";
 import { listenersOf } from "./listeners.ts";
 import { closest, Fields, issueTexts, isWorkerName, NAME_RULE, received } from "./fields.ts";
+import { CONFIG_TEXTS, describedSchema, SCHEMA_DIALECT } from "./reference.ts";
 import { configValues } from "./values.ts";
 import { invalidFile, problemText, readYaml, type YamlText } from "./yaml.ts";
 
@@ -175,6 +177,54 @@ export function readEngineSettings(path: string, env: Environment): EngineSettin
   );
   if (problems.length > 0) throw invalidFile("config_invalid", path, problems);
   return settings;
+}
+
+/**
+ * JSON Schema of a config.yaml, for editors: from the code that checks the file, which also knows
+ * what no schema can say. Values may be variables, such as `${PORT:3111}`.
+ */
+export function configSchema(builtins: readonly KnownWorker[]): JsonObject {
+  const top = Fields.recording(["engine", "log", "workers"]);
+  engineOf(top.fields("engine", ENGINE_KEYS), "/");
+  logOf(top.fields("log", ["level", "format"]));
+  const [item] = top.items("workers", WORKER_KEYS);
+  nameOf(item!);
+  const around = { source: readYaml(FILE, ""), problems: [], directory: "/", builtins: [] };
+  directoryEntry("", item!, around);
+  const { properties } = top.schema as { properties: Record<string, JsonObject> };
+  const worker = properties.workers!.items as JsonObject;
+  return describedSchema({
+    $schema: SCHEMA_DIALECT,
+    title: FILE,
+    ...top.schema,
+    properties: {
+      ...properties,
+      workers: { type: "array", items: { ...worker, ...workerRules(worker, builtins) } },
+    },
+  }, CONFIG_TEXTS);
+}
+
+/** What belongs to the name of a worker: built-in ones have a config, the others a path. */
+function workerRules(worker: JsonObject, builtins: readonly KnownWorker[]): JsonObject {
+  const named = (name: string): JsonObject => ({
+    properties: { name: { const: name } },
+    required: ["name"],
+  });
+  const rules = builtins.map(({ name, configSchema }): Json => ({
+    if: named(name),
+    then: { properties: { config: configSchema?.() ?? { type: "object" } } },
+  }));
+  const names = builtins.filter(({ runsAlways }) => !runsAlways).map(({ name }) => name);
+  const { name } = worker.properties as { name: JsonObject };
+  return {
+    properties: {
+      ...worker.properties as JsonObject,
+      name: { ...name, examples: names },
+      config: { type: "object" },
+    },
+    required: ["name"],
+    allOf: rules,
+  };
 }
 
 /** What runs in a directory (absolute) without a config.yaml. */

@@ -11,6 +11,17 @@ import { similarNames } from "../../sdk/typescript/wire/similar.ts";
 import type { ConfigIssue } from "../ports/config.ts";
 import { pathOf, problemText, type YamlText } from "./yaml.ts";
 
+/** For fields that no file has. */
+const NO_FILE: YamlText = {
+  file: "",
+  value: null,
+  problems: [],
+  lineOf: () => undefined,
+  textOf: () => undefined,
+  isFilledIn: () => false,
+  variableOf: () => undefined,
+};
+
 /** The rule for names of workers, for messages. */
 export const NAME_RULE = "1 to 64 letters, digits, -, _ or ., beginning with a letter or digit";
 
@@ -19,12 +30,32 @@ export function isWorkerName(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text);
 }
 
+/** The schema of an environment variable's value: YAML may read it as another type. */
+const VARIABLE_VALUE: JsonObject = { type: ["string", "number", "boolean"] };
+
 /** One mapping of a file. An absent one has no keys and no problems. */
 export class Fields {
   readonly #source: YamlText;
   readonly #path: string;
   readonly #value: JsonObject;
   readonly #problems: string[];
+  /** What each key may be; only in fields that {@linkcode Fields.recording} made. */
+  #shape: Record<string, JsonObject> | undefined;
+
+  /**
+   * Fields of no file: they have every key, without a value, and note how each is read. So the code
+   * that checks a file also says what the file may contain, as {@linkcode Fields.schema}.
+   */
+  static recording(known: readonly string[]): Fields {
+    const fields = new Fields(NO_FILE, [], known);
+    fields.#shape = Object.fromEntries(known.map((key) => [key, {}]));
+    return fields;
+  }
+
+  /** JSON Schema of the mapping, as far as it was read. */
+  get schema(): JsonObject {
+    return { type: "object", properties: this.#shape ?? {}, additionalProperties: false };
+  }
 
   /**
    * Reads the mapping at `path` (empty for the file itself). Keys that are not in `known` are
@@ -49,7 +80,7 @@ export class Fields {
 
   /** Whether the key is there with a value. */
   has(key: string): boolean {
-    return this.#get(key) !== undefined;
+    return this.#shape !== undefined || this.#get(key) !== undefined;
   }
 
   /** The value as it is. */
@@ -59,6 +90,7 @@ export class Fields {
 
   /** A text that is not empty. A variable may have filled in what looks like a number. */
   text(key: string, expected = "a text"): string | undefined {
+    this.#note(key, { type: "string" });
     const value = this.#get(key);
     const path = pathOf(this.#path, key);
     const text = this.#source.isFilledIn(path) ? this.#source.textOf(path) : value;
@@ -69,6 +101,7 @@ export class Fields {
 
   /** A text that no message shows. */
   secret(key: string): string | undefined {
+    this.#note(key, { type: "string" });
     const value = this.#get(key);
     if (typeof value === "string" || this.#source.isFilledIn(pathOf(this.#path, key))) {
       return this.text(key);
@@ -78,6 +111,7 @@ export class Fields {
 
   /** A whole number within bounds. */
   integer(key: string, min: number, max: number): number | undefined {
+    this.#note(key, { type: "integer", minimum: min, maximum: max });
     const value = this.#get(key);
     if (value === undefined) return undefined;
     if (Number.isInteger(value) && value as number >= min && value as number <= max) {
@@ -88,6 +122,7 @@ export class Fields {
 
   /** `true` or `false`. */
   flag(key: string): boolean | undefined {
+    this.#note(key, { type: "boolean" });
     const value = this.#get(key);
     return value === undefined || typeof value === "boolean"
       ? value
@@ -96,6 +131,7 @@ export class Fields {
 
   /** One of a few words. */
   choice<T extends string>(key: string, options: readonly T[]): T | undefined {
+    this.#note(key, { enum: [...options] });
     const value = this.#get(key);
     if (value === undefined) return undefined;
     return options.find((option) => option === value) ??
@@ -104,6 +140,7 @@ export class Fields {
 
   /** A list of texts; `check` says what is expected of one that does not fit. */
   texts(key: string, check?: (text: string) => string | undefined): string[] | undefined {
+    this.#note(key, { type: "array", items: { type: "string" } });
     const value = this.#get(key);
     if (value === undefined) return undefined;
     if (!Array.isArray(value)) return this.problem(key, "a list of texts");
@@ -118,6 +155,7 @@ export class Fields {
 
   /** A list of any values; `check` says what is expected of one that does not fit. */
   list(key: string, check: (item: Json, at: number) => string | undefined): Json[] | undefined {
+    this.#note(key, { type: "array" });
     const value = this.#get(key);
     if (value === undefined) return undefined;
     if (!Array.isArray(value)) return this.problem(key, "a list");
@@ -131,6 +169,7 @@ export class Fields {
 
   /** Environment variables; numbers and flags count as the text they were written with. */
   environment(key: string): Record<string, string> {
+    this.#note(key, { type: "object", additionalProperties: VARIABLE_VALUE });
     const value = this.#get(key);
     const path = pathOf(this.#path, key);
     if (value === undefined) return {};
@@ -149,12 +188,16 @@ export class Fields {
 
   /** An inner mapping. */
   fields(key: string, known: readonly string[]): Fields {
+    if (this.#shape) return this.#noteMapping(key, known, (schema) => schema);
     const path = pathOf(this.#path, key);
     return new Fields(this.#source, this.#problems, known, path, this.#value[key] ?? null);
   }
 
   /** The mappings of a list. */
   items(key: string, known: readonly string[]): Fields[] {
+    if (this.#shape) {
+      return [this.#noteMapping(key, known, (items) => ({ type: "array", items }))];
+    }
     const value = this.#get(key);
     if (value === undefined) return [];
     if (!Array.isArray(value)) return this.problem(key, "a list") ?? [];
@@ -180,6 +223,21 @@ export class Fields {
   /** Path of a key, such as `workers[0].name`. */
   pathOf(key: string): string {
     return pathOf(this.#path, key);
+  }
+
+  #note(key: string, schema: JsonObject): void {
+    if (this.#shape) this.#shape[key] = schema;
+  }
+
+  /** Notes an inner mapping, whose schema grows while it is read. */
+  #noteMapping(
+    key: string,
+    known: readonly string[],
+    within: (schema: JsonObject) => JsonObject,
+  ): Fields {
+    const fields = Fields.recording(known);
+    this.#note(key, within(fields.schema));
+    return fields;
   }
 
   #get(key: string): Json | undefined {

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { thrownText } from "../../sdk/typescript/wire/errors.ts";
 import { REPLICAS_MAX } from "../ports/supervision.ts";
 import {
@@ -15,6 +16,7 @@ import {
   type Resources,
 } from "../ports/launcher.ts";
 import { Fields, isWorkerName, NAME_RULE, received } from "../config/fields.ts";
+import { describedSchema, MANIFEST_TEXTS, SCHEMA_DIALECT } from "../config/reference.ts";
 import { invalidFile, problemText, readYaml } from "../config/yaml.ts";
 import { globProblem } from "../watch/patterns.ts";
 import { type Kind, KINDS, packageManagers, toolchainOf, usualEntries } from "./runtimes/mod.ts";
@@ -118,6 +120,21 @@ export function readManifest(directory: string): WorkerSpec {
   const spec = new ManifestReader(directory, new Fields(source, problems, TOP_KEYS)).read();
   if (problems.length > 0) throw invalidFile("manifest_invalid", path, problems);
   return spec;
+}
+
+/** JSON Schema of a manifest, for editors: from the code that checks it. */
+export function manifestSchema(): JsonObject {
+  const top = Fields.recording(TOP_KEYS);
+  new ManifestReader("/nowhere", top).read();
+  const { properties } = top.schema as { properties: Record<string, JsonObject> };
+  const runtime = { ...properties.runtime!, required: ["kind"] };
+  return describedSchema({
+    $schema: SCHEMA_DIALECT,
+    title: MANIFEST,
+    ...top.schema,
+    properties: { ...properties, runtime },
+    required: ["name", "runtime"],
+  }, MANIFEST_TEXTS);
 }
 
 /**

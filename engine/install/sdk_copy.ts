@@ -125,7 +125,8 @@ export async function writeSdkCopies(dataDirectory: string): Promise<void> {
   }
 }
 
-async function writeFiles(
+/** Writes files of a directory that differ, each atomically. */
+export async function writeFiles(
   directory: string,
   files: Readonly<Record<string, string>>,
 ): Promise<void> {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Accelerator, Isolation } from "./launcher.ts";
 import type { LogLevel } from "./log.ts";
 
@@ -201,6 +201,8 @@ export interface KnownWorker {
    * @throws {Error} With every problem as `issues`, a list of {@linkcode ConfigIssue}.
    */
   parse(raw: unknown): unknown;
+  /** JSON Schema of that `config`, for editors. Default: any mapping. */
+  configSchema?(): JsonObject;
 }
 
 /** What a built-in worker provides in the default namespace. */

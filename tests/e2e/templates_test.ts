@@ -9,7 +9,7 @@ import { uncommentBlock } from "../../cli/quickstart/calls_walkthrough.ts";
 import { scaffold } from "../../cli/commands/create.ts";
 import { parseConfig } from "../../engine/config/config.ts";
 import { readManifest } from "../../engine/install/manifest.ts";
-import { writeSdkCopies } from "../../engine/mod.ts";
+import { writeProjectFiles } from "../../engine/mod.ts";
 import { type Template, templates } from "../../templates/mod.ts";
 import { builtinWorkers } from "../../workers/mod.ts";
 
@@ -20,7 +20,7 @@ async function setup(template: Template) {
   const root = await Deno.realPath(await Deno.makeTempDir());
   await Deno.writeTextFile(`${root}/config.yaml`, "");
   const directory = template.kind === "worker" ? `${root}/workers/mine` : `${root}/hello`;
-  await scaffold({ template, directory, force: false, writeSdkCopies });
+  await scaffold({ template, directory, force: false, writeProjectFiles });
   return { directory, [Symbol.asyncDispose]: () => Deno.remove(root, { recursive: true }) };
 }
 

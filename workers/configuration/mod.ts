@@ -37,6 +37,7 @@ export const configuration: BuiltinWorker<v.InferOutput<typeof Config>> = {
   summary: "Configurations with schemas, secrets and live changes",
   offers: { functions: ["configuration::*"], triggerTypes: ["configuration"] },
   parse: (raw) => fitConfig(Config, raw),
+  configSchema: () => v.jsonSchema(Config),
   start(worker, config, { store, schemas, clock, log, memory, directory, turns }) {
     const started = new AsyncDisposableStack();
     const kind = CONFIGURATION_TRIGGERS;

@@ -42,6 +42,7 @@ export const consoleWorker: BuiltinWorker<ConsoleConfig> = {
   name: "engine-console",
   summary: "A web page that shows the system and acts on it",
   parse: (raw) => fitConfig(Config, raw),
+  configSchema: () => v.jsonSchema(Config),
   operator: true,
   async start(worker, { host: address, port, token, allowed_hosts: allowedHosts }, host) {
     const accessToken = accessTokenFor(token, host);

@@ -44,6 +44,7 @@ export const cron: BuiltinWorker<v.InferOutput<typeof Config>> = {
   summary: "Functions at times, by cron expressions",
   offers: { functions: ["engine::cron::*"], triggerTypes: ["cron"] },
   parse: (raw) => fitConfig(Config, raw),
+  configSchema: () => v.jsonSchema(Config),
   start(worker, { timezone }, { clock, log, store, draining, keeping, turns }) {
     const started = new AsyncDisposableStack();
     const records = new CronRecords(store);

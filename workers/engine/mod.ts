@@ -21,6 +21,7 @@ export const engine: BuiltinWorker<v.InferOutput<typeof Config>> = {
   runsAlways: true,
   summary: "Which functions and workers there are; starts and stops workers",
   parse: (raw) => fitConfig(Config, raw),
+  configSchema: () => v.jsonSchema(Config),
   start(worker, _config, host) {
     const registry = new CheckedFunctions(worker);
     registerDirectory(registry, host.directory);

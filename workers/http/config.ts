@@ -8,7 +8,7 @@ import * as v from "../kit/schema.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { TIMEOUT_MS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { MESSAGE_BYTES_MAX } from "../../engine/ports/connection.ts";
-import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import type { RateLimit } from "./guard.ts";
 
@@ -107,6 +107,11 @@ export type HttpConfig = v.InferOutput<typeof Shape>;
 /** Checks the `config` of the entry in config.yaml. @throws {SchemaError} With every problem. */
 export function parseHttpConfig(raw: unknown): HttpConfig {
   return fitConfig(Shape, raw);
+}
+
+/** JSON Schema of that `config`. */
+export function httpConfigSchema(): JsonObject {
+  return v.jsonSchema(Shape);
 }
 
 /** What routes of both kinds may ask of a request before their function runs. */

@@ -15,6 +15,7 @@ import type { ServedRequest, ServedResponse } from "../kit/http/response.ts";
 import {
   HTTP_CALL_SCHEMA,
   type HttpConfig,
+  httpConfigSchema,
   type HttpTriggerConfig,
   parseHttpConfig,
   parseTriggerConfig,
@@ -43,6 +44,7 @@ export const http: BuiltinWorker<HttpConfig> = {
   summary: "HTTP routes that run functions",
   offers: { functions: ["websocket::*", OPENAPI_FUNCTION], triggerTypes: ["http", "websocket"] },
   parse: parseHttpConfig,
+  configSchema: httpConfigSchema,
   start(worker, config, host) {
     const parts = assemble(worker, config, host);
     const { fetch, handler, running, sockets } = parts;

@@ -51,7 +51,15 @@ export function list<const Item extends v.GenericSchema>(
   item: Item,
   lengthMax: number,
 ): v.GenericSchema<unknown[], v.InferOutput<Item>[]> {
-  return v.pipe(anyList(), v.maxLength(lengthMax), v.array(item));
+  const any = { ...anyList(), [LIST]: { item, lengthMax } };
+  return v.pipe(any, v.maxLength(lengthMax), v.array(item));
+}
+
+/** Marks the first schema of {@linkcode list} with what its JSON Schema says. */
+const LIST = Symbol("list");
+
+interface MarkedList {
+  readonly [LIST]?: { readonly item: Schema; readonly lengthMax: number };
 }
 
 /** A list whose items are not looked at, however many there are. */
@@ -103,6 +111,12 @@ export function jsonSchema(schema: Schema): JsonObject {
     target: "draft-2020-12",
     typeMode: "input",
     errorMode: "ignore", // A check in code has no JSON Schema.
+    overrideSchema: ({ valibotSchema }) => {
+      const marked = (valibotSchema as MarkedList)[LIST];
+      if (!marked) return undefined;
+      const { $schema: _, ...items } = jsonSchema(marked.item);
+      return { type: "array", maxItems: marked.lengthMax, items: items as never };
+    },
   }) as JsonObject;
 }
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { fitConfig } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
 import { AlertRules } from "./metrics/alerts.ts";
@@ -69,4 +70,9 @@ export type ObservabilityConfig = v.InferOutput<typeof Config>;
 /** Parses the worker's `config` in config.yaml. @throws {SchemaError} With every problem. */
 export function parseObservabilityConfig(raw: unknown): ObservabilityConfig {
   return fitConfig(Config, raw);
+}
+
+/** JSON Schema of that `config`. */
+export function observabilityConfigSchema(): JsonObject {
+  return v.jsonSchema(Config);
 }

@@ -20,7 +20,11 @@
 import type { CallTraces } from "../../engine/ports/telemetry.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
-import { type ObservabilityConfig, parseObservabilityConfig } from "./config.ts";
+import {
+  type ObservabilityConfig,
+  observabilityConfigSchema,
+  parseObservabilityConfig,
+} from "./config.ts";
 import { TelemetryIntake } from "./intake.ts";
 import { registerLogFunctions } from "./logs/functions.ts";
 import { LogStore } from "./logs/store.ts";
@@ -51,6 +55,7 @@ export const observability: BuiltinWorker<ObservabilityConfig> = {
   runsAlways: true,
   summary: "Traces, logs and metrics of all workers",
   parse: parseObservabilityConfig,
+  configSchema: observabilityConfigSchema,
   async start(worker, config, host) {
     const started = new AsyncDisposableStack();
     try {

@@ -57,6 +57,7 @@ export const pubsub: BuiltinWorker<v.InferOutput<typeof Config>> = {
   summary: "Messages by topic to all that are subscribed",
   offers: { functions: ["publish", "engine::pubsub::*"], triggerTypes: ["subscribe"] },
   parse: (raw) => fitConfig(Config, raw),
+  configSchema: () => v.jsonSchema(Config),
   start(worker, config, { clock, log, memory, firings, joinTopics }) {
     const started = new AsyncDisposableStack();
     const own = started.use(new LocalTopics({ clock, memory }));

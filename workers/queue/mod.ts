@@ -33,6 +33,7 @@ export const queue: BuiltinWorker<v.InferOutput<typeof Config>> = {
     triggerTypes: ["durable:subscriber", "queue"],
   },
   parse: (raw) => fitConfig(Config, raw),
+  configSchema: () => v.jsonSchema(Config),
   async start(worker, config, host) {
     const started = new AsyncDisposableStack();
     const { store, clock, log, memory, directory } = host;

@@ -75,6 +75,7 @@ export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
       : `${state.summary}; on disk up to ${flushMs} ms after the answer`,
   offers: { functions: ["state::*"], triggerTypes: ["state"] },
   parse: (raw) => fitConfig(Config, raw),
+  configSchema: () => v.jsonSchema(Config),
   start(worker, { flushMs }, { store, clock, log, memory }) {
     const started = new AsyncDisposableStack();
     const triggers = started.adopt(

@@ -5,6 +5,7 @@
  */
 import { TIMEOUT_MS_MAX } from "../../sdk/typescript/wire/limits.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
+import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { fitConfig } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
 
@@ -43,4 +44,9 @@ export type StreamConfig = v.InferOutput<typeof Shape>;
 /** Checks the `config` of the entry in config.yaml. @throws {SchemaError} With every problem. */
 export function parseStreamConfig(raw: unknown): StreamConfig {
   return fitConfig(Shape, raw);
+}
+
+/** JSON Schema of that `config`. */
+export function streamConfigSchema(): JsonObject {
+  return v.jsonSchema(Shape);
 }

@@ -16,7 +16,7 @@ import { AnswerMemory } from "../state/answers.ts";
 import { Expiry } from "../state/expiry.ts";
 import { ChangeTriggers } from "../state/triggers.ts";
 import { Audience } from "./audience.ts";
-import { parseStreamConfig, type StreamConfig } from "./config.ts";
+import { parseStreamConfig, type StreamConfig, streamConfigSchema } from "./config.ts";
 import { registerFunctions, StreamFunctions } from "./functions.ts";
 import { type StreamEvent, streamItems } from "./items.ts";
 import { Joins, type JoinType } from "./joins.ts";
@@ -46,6 +46,7 @@ export const stream: BuiltinWorker<StreamConfig> = {
     triggerTypes: ["stream", "stream:join", "stream:leave"],
   },
   parse: parseStreamConfig,
+  configSchema: streamConfigSchema,
   start(worker, config, host) {
     const { store, clock, log, memory, directory, turns } = host;
     const started = new AsyncDisposableStack();

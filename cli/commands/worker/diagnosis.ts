@@ -10,7 +10,7 @@
 import type { WorkerStatus } from "../../../engine/mod.ts";
 import type { EngineConnection } from "../../connect.ts";
 import { count, printable } from "../../render.ts";
-import type { DoctorCheck } from "../doctor_checks.ts";
+import type { DoctorCheck } from "../engine/doctor_checks.ts";
 
 // How busy handlers are, and how late: SDKs report it every few seconds; threads only Python's.
 

@@ -12,7 +12,7 @@ import type { EngineAddress, EngineConnection } from "../../connect.ts";
 import { printable } from "../../render.ts";
 import { interruptible, type Terminal } from "../../terminal.ts";
 import { CommandError } from "../../failure.ts";
-import { engineLogPath } from "../daemon.ts";
+import { engineLogPath } from "../engine/daemon.ts";
 
 /** Time between two reads with `-f`. */
 const READ_MS = 300;

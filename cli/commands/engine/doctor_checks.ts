@@ -7,10 +7,10 @@
  *
  * @module
  */
-import type { EngineInfo, VmStatus } from "../../engine/mod.ts";
-import type { EngineConnection } from "../connect.ts";
-import { renderDuration } from "../render.ts";
-import type { Terminal } from "../terminal.ts";
+import type { EngineInfo, VmStatus } from "../../../engine/mod.ts";
+import type { EngineConnection } from "../../connect.ts";
+import { renderDuration } from "../../render.ts";
+import type { Terminal } from "../../terminal.ts";
 
 /** The outcome of a check, in the shape of those from `engine::health::measure`. */
 export interface DoctorCheck {

@@ -4,13 +4,13 @@
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
-import type { EngineInfo, VmStatus } from "../../engine/mod.ts";
-import type { Json } from "../../mod.ts";
-import { TOKEN_HELP, URL_HELP } from "../arguments.ts";
-import type { EngineAddress } from "../connect.ts";
-import { EXIT_FAILED, ExitWith, UsageError } from "../failure.ts";
-import { compactJson, count, printable, renderTable } from "../render.ts";
-import type { Terminal } from "../terminal.ts";
+import type { EngineInfo, VmStatus } from "../../../engine/mod.ts";
+import type { Json } from "../../../mod.ts";
+import { TOKEN_HELP, URL_HELP } from "../../arguments.ts";
+import type { EngineAddress } from "../../connect.ts";
+import { EXIT_FAILED, ExitWith, UsageError } from "../../failure.ts";
+import { compactJson, count, printable, renderTable } from "../../render.ts";
+import type { Terminal } from "../../terminal.ts";
 import {
   checkConnection,
   checkControlKey,
@@ -26,7 +26,7 @@ import {
   unreachable,
 } from "./doctor_checks.ts";
 import { checkListeners } from "./doctor_listeners.ts";
-import { checkSuspects, readSuspects } from "./worker/diagnosis.ts";
+import { checkSuspects, readSuspects } from "../worker/diagnosis.ts";
 
 const EXAMPLES = `
 Exit codes: 0 nothing fails, 1 a check fails.
@@ -127,7 +127,7 @@ function renderChecks(checks: readonly DoctorCheck[]): string[] {
 }
 
 async function thisMachine(): Promise<DoctorMachine> {
-  const { readControlKey, VERSION, vmStatus } = await import("../../engine/mod.ts");
+  const { readControlKey, VERSION, vmStatus } = await import("../../../engine/mod.ts");
   return {
     version: VERSION,
     vm: vmStatus,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { ListenerInfo } from "../../engine/mod.ts";
-import type { Json, JsonObject } from "../../mod.ts";
+import type { ListenerInfo } from "../../../engine/mod.ts";
+import type { Json, JsonObject } from "../../../mod.ts";
 import { checkListeners } from "./doctor_listeners.ts";
 
 const LISTENER: ListenerInfo = {

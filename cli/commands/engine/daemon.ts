@@ -8,13 +8,13 @@
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
-import type { EngineInfo, RunningEngine, WorkerStatus } from "../../engine/mod.ts";
-import type { Json } from "../../mod.ts";
-import { absolutePath, readTimeout, TOKEN_HELP, URL_HELP } from "../arguments.ts";
-import type { EngineAddress } from "../connect.ts";
-import { CommandError, EXIT_NOT_READY, ExitWith } from "../failure.ts";
-import { compactJson, count, renderDuration } from "../render.ts";
-import type { Terminal } from "../terminal.ts";
+import type { EngineInfo, RunningEngine, WorkerStatus } from "../../../engine/mod.ts";
+import type { Json } from "../../../mod.ts";
+import { absolutePath, readTimeout, TOKEN_HELP, URL_HELP } from "../../arguments.ts";
+import type { EngineAddress } from "../../connect.ts";
+import { CommandError, EXIT_NOT_READY, ExitWith } from "../../failure.ts";
+import { compactJson, count, renderDuration } from "../../render.ts";
+import type { Terminal } from "../../terminal.ts";
 import {
   describeEngine,
   readOptions,
@@ -284,7 +284,7 @@ const thisMachine: DaemonMachine = {
   },
   end: (pid) => Deno.kill(pid, "SIGTERM"),
   async running() {
-    const { runningEngines } = await import("../../engine/mod.ts");
+    const { runningEngines } = await import("../../../engine/mod.ts");
     return await runningEngines();
   },
 };

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { Command } from "@commander-js/extra-typings";
-import type { VmStatus } from "../../engine/mod.ts";
-import { type Answer, FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
-import { CommandError } from "../failure.ts";
+import type { VmStatus } from "../../../engine/mod.ts";
+import { type Answer, FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
+import { CommandError } from "../../failure.ts";
 import { addDoctor, type DoctorMachine } from "./doctor.ts";
 import type { DoctorCheck } from "./doctor_checks.ts";
 

@@ -7,10 +7,10 @@
  * @module
  */
 import { Command } from "@commander-js/extra-typings";
-import type { Engine, EngineInfo, StartOptions } from "../../engine/mod.ts";
-import { readNumber } from "../arguments.ts";
-import { EXIT_FAILED, ExitWith, UsageError } from "../failure.ts";
-import type { Terminal } from "../terminal.ts";
+import type { Engine, EngineInfo, StartOptions } from "../../../engine/mod.ts";
+import { readNumber } from "../../arguments.ts";
+import { EXIT_FAILED, ExitWith, UsageError } from "../../failure.ts";
+import type { Terminal } from "../../terminal.ts";
 
 /** What `--log-level` accepts. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
@@ -95,7 +95,7 @@ function dashed(name: string): string {
 
 /** Starts an engine in this process. */
 export async function startReal(options: StartOptions): Promise<Engine> {
-  const { startEngine } = await import("../../engine/mod.ts");
+  const { startEngine } = await import("../../../engine/mod.ts");
   return await startEngine(options);
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { VmStatus } from "../../engine/mod.ts";
-import type { EngineConnection } from "../connect.ts";
+import type { VmStatus } from "../../../engine/mod.ts";
+import type { EngineConnection } from "../../connect.ts";
 import {
   checkConnection,
   checkControlKey,

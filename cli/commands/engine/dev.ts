@@ -8,11 +8,11 @@
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
-import type { ConsoleOptions, Engine, EngineConsole } from "../../engine/mod.ts";
-import type { Json } from "../../mod.ts";
-import { readNumber } from "../arguments.ts";
-import { printable } from "../render.ts";
-import type { Terminal } from "../terminal.ts";
+import type { ConsoleOptions, Engine, EngineConsole } from "../../../engine/mod.ts";
+import type { Json } from "../../../mod.ts";
+import { readNumber } from "../../arguments.ts";
+import { printable } from "../../render.ts";
+import type { Terminal } from "../../terminal.ts";
 import { readOptions, runEngine, startOptions, startReal } from "./start.ts";
 
 const EXAMPLES = `
@@ -116,11 +116,11 @@ function printRecord(record: LogView, terminal: Terminal): void {
 const realParts: DevParts = {
   startEngine: startReal,
   async startConsole(options) {
-    const { startConsole } = await import("../../engine/mod.ts");
+    const { startConsole } = await import("../../../engine/mod.ts");
     return await startConsole(options);
   },
   async operatorUrl(consoleUrl, engineUrl) {
-    const { operatorUrl } = await import("../../engine/mod.ts");
+    const { operatorUrl } = await import("../../../engine/mod.ts");
     return await operatorUrl(consoleUrl, engineUrl);
   },
 };

@@ -1,8 +1,8 @@
 import { Command } from "@commander-js/extra-typings";
 import assert from "node:assert/strict";
-import type { Engine, StartOptions, StopOptions } from "../../engine/mod.ts";
-import { EngineError } from "../../mod.ts";
-import { FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
+import type { Engine, StartOptions, StopOptions } from "../../../engine/mod.ts";
+import { EngineError } from "../../../mod.ts";
+import { FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
 import { addStart, type Start } from "./start.ts";
 
 /** A program with the root command only, and an engine that a test stops. */

@@ -1,8 +1,8 @@
 import { Command } from "@commander-js/extra-typings";
 import assert from "node:assert/strict";
-import type { RunningEngine } from "../../engine/mod.ts";
-import type { JsonObject } from "../../mod.ts";
-import { FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
+import type { RunningEngine } from "../../../engine/mod.ts";
+import type { JsonObject } from "../../../mod.ts";
+import { FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
 import { addStartCommand, addStatus, addStop, type DaemonMachine } from "./daemon.ts";
 
 const INFO: JsonObject = {

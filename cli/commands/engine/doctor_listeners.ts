@@ -4,9 +4,9 @@
  *
  * @module
  */
-import type { EngineInfo, ListenerInfo } from "../../engine/mod.ts";
-import type { Json } from "../../mod.ts";
-import type { EngineConnection } from "../connect.ts";
+import type { EngineInfo, ListenerInfo } from "../../../engine/mod.ts";
+import type { Json } from "../../../mod.ts";
+import type { EngineConnection } from "../../connect.ts";
 import type { DoctorCheck } from "./doctor_checks.ts";
 
 /** Ids that one call of `engine::functions::info` takes. */

@@ -1,8 +1,8 @@
 import { Command } from "@commander-js/extra-typings";
 import assert from "node:assert/strict";
-import type { ConsoleOptions, Engine } from "../../engine/mod.ts";
-import { EngineError, type Json } from "../../mod.ts";
-import { FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
+import type { ConsoleOptions, Engine } from "../../../engine/mod.ts";
+import { EngineError, type Json } from "../../../mod.ts";
+import { FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
 import { addDev, type DevParts } from "./dev.ts";
 
 /** `engine dev` with an engine that ends when the test stops it. */
