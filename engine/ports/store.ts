@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { JsonText } from "../../sdk/typescript/wire/member_text.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 
 /** Largest value in the store: it fits into one message with what is around it. */
@@ -16,6 +17,8 @@ export interface Entry {
   readonly key: StoreKey;
   /** Read-only: it may be the store's own copy. */
   readonly value: Json;
+  /** The value as JSON: the stored text, if it was written as text or read from a file. */
+  readonly json: string;
   /** Length of the value as JSON in UTF-8. */
   readonly bytes: number;
   /** Number of the write: a positive integer, increasing over all keys, never reused. */
@@ -32,9 +35,10 @@ export interface Entry {
 /**
  * Computes the new value from the current entry; `undefined` stands for no entry, on both sides.
  * Returning `old` itself keeps the entry without a new version. Must be synchronous, and must not
- * modify its result later. An exception aborts the whole write and is passed to its caller.
+ * modify its result later; a text is stored as it is. An exception aborts the whole write and is
+ * passed to its caller.
  */
-export type Change = (old: Entry | undefined) => Json | Entry | undefined;
+export type Change = (old: Entry | undefined) => Json | JsonText | Entry | undefined;
 
 /** Effect of one change: the entry before and after it, `undefined` for none. */
 export interface Changed {

@@ -30,6 +30,7 @@ import type {
 } from "../ports/store.ts";
 import { Cache, type Slot, Slots } from "./slots.ts";
 import { applyChanges, checkWrite, type Step } from "./write.ts";
+import { Outstanding } from "./outstanding.ts";
 import { commitCost } from "./record.ts";
 import { GroupCommit, type Work } from "./group_commit.ts";
 import { type KvFile, type OpenKv, openKvFile } from "./kv_file.ts";
@@ -72,12 +73,16 @@ export interface KvStoreOptions {
 
 /** A write from the request until it is settled. */
 interface Pending extends Work {
-  readonly changes: readonly KeyChange[];
+  /** Grows with the requests. */
+  readonly number: number;
+  /** Empty when they are applied: what is kept until a commit costs every collection. */
+  changes: readonly KeyChange[];
   /** One per key. */
   readonly slots: readonly Slot[];
-  readonly answer: PromiseWithResolvers<Changed[]>;
-  /** Ends when the write is settled, of one that is acknowledged before; never rejects. */
-  readonly durable: PromiseWithResolvers<void> | undefined;
+  answer(changed: Changed[]): void;
+  refuse(reason: unknown): void;
+  /** Answered when it is applied, before it is on disk. */
+  readonly isEarly: boolean;
   steps: readonly Step[];
   changed: readonly string[];
   mutations: number;
@@ -117,8 +122,9 @@ class KvStore implements Store {
   readonly #requested: Pending[] = [];
   /** Resolves when all requested lists have ended. */
   #scanned: Promise<void> = Promise.resolve();
-  /** Resolves when all requested writes are settled. */
-  #settled: Promise<void> = Promise.resolve();
+  /** Requested writes that are not settled. */
+  readonly #unsettled = new Outstanding();
+  #requests = 0;
   /** Who waits for the disk: while one does, no write may wait. */
   #flushing = 0;
   #version: number;
@@ -218,24 +224,22 @@ class KvStore implements Store {
     checkWrite(changes);
     this.#used();
     if (this.#queuedBytes >= STORE_QUEUED_BYTES_MAX) throw tooMuchQueued();
-    const answer = Promise.withResolvers<Changed[]>();
-    const answered = answer.promise.then(() => {}, () => {});
-    const { flushMs = 0 } = options;
-    const durable = flushMs > 0 ? Promise.withResolvers<void>() : undefined;
-    // A failed write is settled before earlier ones that are still under way.
-    const settled = this.#settled.then(() => durable?.promise ?? answered);
+    const number = ++this.#requests;
+    this.#unsettled.begin(number);
     const { read, slots } = this.#hold(changes);
     for (const slot of slots) {
-      const before = slot.answered;
-      slot.answered = !durable ? settled : before ? before.then(() => answered) : answered;
+      slot.unanswered.begin(number);
       if (slot.state === undefined) void this.#slots.load(slot);
     }
-    this.#settled = settled;
+    const { promise, resolve, reject } = Promise.withResolvers<Changed[]>();
+    const { flushMs = 0 } = options;
     this.#requested.push({
+      number,
       changes,
       slots,
-      answer,
-      durable,
+      answer: resolve,
+      refuse: reject,
+      isEarly: flushMs > 0,
       flushMs,
       read,
       steps: [],
@@ -246,7 +250,7 @@ class KvStore implements Store {
       settle: () => {},
     });
     this.#advance();
-    return answer.promise;
+    return promise;
   }
 
   /** Holds the keys of a write, each once. */
@@ -264,7 +268,8 @@ class KvStore implements Store {
   async #read(key: StoreKey): Promise<Entry | undefined> {
     const slot = this.#slots.hold(key);
     try {
-      await slot.answered;
+      // A failed write may be settled before earlier ones that are still under way.
+      await slot.unanswered.ended();
       do {
         if (slot.readable !== undefined) return slot.readable ?? undefined;
         await this.#slots.load(slot);
@@ -297,7 +302,7 @@ class KvStore implements Store {
     this.#flushing++;
     this.#group.flush();
     try {
-      await this.#settled;
+      await this.#unsettled.ended();
     } finally {
       this.#flushing--;
     }
@@ -323,9 +328,17 @@ class KvStore implements Store {
   }
 
   #refuse(pending: Pending, failure: unknown): void {
-    for (const slot of pending.slots) this.#slots.release(slot);
-    pending.answer.reject(failure);
-    pending.durable?.resolve();
+    this.#release(pending, true);
+    pending.refuse(failure);
+  }
+
+  /** Ends the holds of a write that is settled. */
+  #release({ number, slots }: Pending, isAnswered: boolean): void {
+    for (const slot of slots) {
+      if (isAnswered) slot.unanswered.end(number);
+      this.#slots.release(slot);
+    }
+    this.#unsettled.end(number);
   }
 
   #apply(pending: Pending): void {
@@ -339,26 +352,31 @@ class KvStore implements Store {
       pending.taken = this.#takeQueue(steps);
       pending.steps = steps;
       pending.changed = steps.map(({ id }) => id);
-      answer = () => pending.answer.resolve(changed);
+      answer = () => pending.answer(changed);
     } catch (thrown) {
-      answer = () => pending.answer.reject(thrown);
+      answer = () => pending.refuse(thrown);
     }
-    const isAcknowledged = pending.durable !== undefined;
-    for (const { id, key, entry, json } of pending.steps) {
-      this.#slots.apply(this.#slots.get(id)!, entry ?? null, isAcknowledged);
-      const cost = commitCost(key, json.length);
+    pending.changes = [];
+    const { isEarly } = pending;
+    for (const { id, key, entry, bytes } of pending.steps) {
+      this.#slots.apply(this.#slots.get(id)!, entry ?? null, isEarly);
+      const cost = commitCost(key, bytes);
       pending.mutations += cost.mutations;
       pending.bytes += cost.bytes;
     }
+    if (isEarly) {
+      answer();
+      for (const slot of pending.slots) slot.unanswered.end(pending.number);
+      answer = () => {};
+    }
     pending.settle = (failure) => this.#settle(pending, answer, failure);
-    if (isAcknowledged) answer();
     this.#group.add(pending);
     if (this.#flushing > 0) this.#group.flush();
   }
 
   /** @throws {EngineError} `overloaded` when too much waits for the disk. */
   #takeQueue(steps: readonly Step[]): number {
-    const bytes = steps.reduce((sum, { json }) => sum + json.length, 0);
+    const bytes = steps.reduce((sum, step) => sum + step.bytes, 0);
     const fits = this.#queuedBytes === 0 || this.#queuedBytes + bytes <= STORE_QUEUED_BYTES_MAX;
     if (!fits || !this.#memory.take("queues", bytes)) throw tooMuchQueued();
     this.#queuedBytes += bytes;
@@ -404,11 +422,10 @@ class KvStore implements Store {
       if (!failure) this.#damaged.delete(id);
       this.#slots.settle(this.#slots.get(id)!, failure ? undefined : entry ?? null);
     }
-    for (const slot of pending.slots) this.#slots.release(slot);
-    pending.durable?.resolve();
+    this.#release(pending, !pending.isEarly);
     if (!failure) return answer();
-    if (pending.durable && pending.steps.length > 0) this.#lost();
-    pending.answer.reject(failure);
+    if (pending.isEarly && pending.steps.length > 0) this.#lost();
+    pending.refuse(failure);
     // Unknown entries are read again, after all works that failed together are undone.
     queueMicrotask(() => this.#advance());
   }

@@ -7,7 +7,6 @@
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type {
   Changed,
   Entry,
@@ -18,6 +17,7 @@ import type {
   StoreStatus,
 } from "../ports/store.ts";
 import { applyChanges, checkWrite } from "./write.ts";
+import { StoredEntry } from "./record.ts";
 import { checkKey, compareKeys, isBelow, keyId } from "./store_key.ts";
 
 const decoder = new TextDecoder();
@@ -89,7 +89,7 @@ export class MemoryStore implements Store {
     for (const { id, entry, json } of steps) {
       this.#stats.bytes += json.length;
       if (!entry) this.#entries.delete(id);
-      else this.#entries.set(id, { ...entry, value: JSON.parse(decoder.decode(json)) as Json });
+      else this.#entries.set(id, new StoredEntry(entry.key, entry, { json: decoder.decode(json) }));
     }
     if (steps.length > 0) this.#sorted = undefined;
     return changed;

@@ -41,6 +41,42 @@ const OVERHEAD_BYTES = 32;
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
+/** An entry with its value or its JSON, whichever was there first or was read last. */
+export class StoredEntry implements Entry {
+  readonly key: StoreKey;
+  readonly bytes: number;
+  readonly version: number;
+  readonly created: number;
+  #value: Json | undefined;
+  #json: string | undefined;
+
+  /** `known` is the value, or its JSON, which is parsed when the value is read. */
+  constructor(
+    key: StoreKey,
+    head: Pick<Head, "version" | "created" | "bytes">,
+    known: { readonly value: Json } | { readonly json: string },
+  ) {
+    this.key = key;
+    this.bytes = head.bytes;
+    this.version = head.version;
+    this.created = head.created;
+    if ("json" in known) this.#json = known.json;
+    else this.#value = known.value;
+  }
+
+  get value(): Json {
+    if (this.#value === undefined) {
+      this.#value = JSON.parse(this.#json!) as Json;
+      this.#json = undefined; // Never both, for the sake of memory.
+    }
+    return this.#value;
+  }
+
+  get json(): string {
+    return this.#json ?? JSON.stringify(this.#value);
+  }
+}
+
 /** An entry, or `null` for a key that has none. */
 export type Known = Entry | null;
 
@@ -113,7 +149,7 @@ export function decodeRecord(record: Uint8Array): Head | undefined {
 
 /** An entry that cannot be read, for one that is to be overwritten or deleted. */
 export function damagedEntry(key: StoreKey, damaged: string): Entry {
-  return { key, value: null, bytes: 0, version: 0, created: 0, damaged };
+  return { key, value: null, json: "null", bytes: 0, version: 0, created: 0, damaged };
 }
 
 /** Joins parts; `undefined` when they do not have the expected length. */
@@ -134,14 +170,15 @@ export function isIntact(key: StoreKey, head: Head, json: Uint8Array): boolean {
 }
 
 /**
- * The entry of a record.
+ * The entry of a record. With a checksum that fits, the JSON need not be parsed.
  *
- * @throws {Error} When the checksum does not fit, or the bytes are not JSON in UTF-8.
+ * @throws {Error} When the checksum does not fit, or without one the bytes are not JSON in UTF-8.
  */
 export function makeEntry(key: StoreKey, head: Head, json: Uint8Array): Entry {
   if (!isIntact(key, head, json)) throw new Error("its checksum does not fit");
-  const { version, created, bytes } = head;
-  return { key, value: JSON.parse(decoder.decode(json)) as Json, bytes, version, created };
+  const text = decoder.decode(json);
+  if (head.sum === undefined) JSON.parse(text);
+  return new StoredEntry(key, head, { json: text });
 }
 
 /** The share of an entry with its parts in a commit. */

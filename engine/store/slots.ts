@@ -14,6 +14,7 @@
 import { type MemoryBudget, UNLIMITED_MEMORY } from "../ports/memory.ts";
 import type { StoreKey } from "../ports/store.ts";
 import { READ_KEYS_MAX } from "./kv_records.ts";
+import { Outstanding } from "./outstanding.ts";
 import type { Known } from "./record.ts";
 import { keyId } from "./store_key.ts";
 
@@ -32,8 +33,8 @@ export class Slot {
   acknowledged: Known | undefined;
   /** Applied writes that are not settled. */
   applied = 0;
-  /** Resolves when all writes requested so far are answered, with or without an error. */
-  answered: Promise<void> | undefined;
+  /** Writes that are not answered, with or without an error. */
+  readonly unanswered = new Outstanding();
   /** Resolves when reading has ended; `failure` is set when it failed. */
   loading: Promise<void> | undefined;
   failure: unknown;

@@ -27,7 +27,7 @@ function setup(cacheBytes = 100_000) {
     return answer.promise;
   }, () => void loaded++);
   const put = (name: string, version: number): Known => {
-    const known = { key: [name], value: name, bytes: 10, version, created: 1 };
+    const known = { key: [name], value: name, json: "", bytes: 10, version, created: 1 };
     disk.set(keyId([name]), known);
     return known;
   };
@@ -133,7 +133,7 @@ Deno.test("A held key is known however small the cache is, and forgotten after t
 });
 
 function entry(bytes: number) {
-  return { key: ["k"], value: null, bytes, version: 1, created: 1 };
+  return { key: ["k"], value: null, json: "null", bytes, version: 1, created: 1 };
 }
 
 Deno.test("Cache forgets what was used longest ago when it is full", () => {

@@ -14,20 +14,43 @@ import {
   type StoreKey,
   VALUE_BYTES_MAX,
 } from "../ports/store.ts";
-import { commitCostMin, STORE_COMMIT_BYTES_MAX, STORE_COMMIT_CHANGES_MAX } from "./record.ts";
+import {
+  commitCostMin,
+  STORE_COMMIT_BYTES_MAX,
+  STORE_COMMIT_CHANGES_MAX,
+  StoredEntry,
+} from "./record.ts";
+import { JsonText } from "../../sdk/typescript/wire/member_text.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { checkKey, keyId } from "./store_key.ts";
 
 const encoder = new TextEncoder();
 
 /** A key that a write changes, and how. */
-export interface Step {
+export class Step {
   readonly id: string;
   readonly key: StoreKey;
   /** The new entry; `undefined` to delete. */
   readonly entry: Entry | undefined;
-  /** The value as JSON in UTF-8; empty when there is no entry. */
-  readonly json: Uint8Array;
+  /** Length of `json`. */
+  readonly bytes: number;
+  #text: string;
+  #json: Uint8Array | undefined;
+
+  /** `text` is the JSON, or its bytes if they are there already. */
+  constructor(id: string, key: StoreKey, entry?: Entry, text: string | Uint8Array = "") {
+    this.id = id;
+    this.key = key;
+    this.entry = entry;
+    this.bytes = entry?.bytes ?? 0;
+    this.#text = typeof text === "string" ? text : "";
+    this.#json = typeof text === "string" ? undefined : text;
+  }
+
+  /** The value as JSON in UTF-8, made when it is asked for; empty when there is no entry. */
+  get json(): Uint8Array {
+    return this.#json ??= encoder.encode(this.#text);
+  }
 }
 
 /** Result of {@linkcode applyChanges}. */
@@ -76,8 +99,9 @@ export function applyChanges(changes: readonly KeyChange[], entries: Entries): A
     const value = change(old);
     if (value === old) return { old, new: old };
     const step = value === undefined
-      ? { id, key, entry: undefined, json: new Uint8Array() }
-      : makeEntry(id, key, value as Json, old, entries.nextVersion()); // Entries are only `old`.
+      ? new Step(id, key)
+      // Entries are only `old`.
+      : makeEntry(id, key, value as Json | JsonText, old, entries.nextVersion());
     steps.set(id, step);
     return { old, new: step.entry };
   });
@@ -89,7 +113,7 @@ export function applyChanges(changes: readonly KeyChange[], entries: Entries): A
 /** Values of up to 64 KiB are not split, so those of one write have to fit into one commit. */
 function checkSize(steps: readonly Step[]): void {
   if (steps.length < 2) return;
-  const bytes = steps.reduce((sum, step) => sum + commitCostMin(step.key, step.json.length), 0);
+  const bytes = steps.reduce((sum, step) => sum + commitCostMin(step.key, step.bytes), 0);
   if (bytes <= STORE_COMMIT_BYTES_MAX) return;
   throw new EngineError(
     "VALUE_TOO_LARGE",
@@ -101,22 +125,35 @@ function checkSize(steps: readonly Step[]): void {
 function makeEntry(
   id: string,
   key: StoreKey,
-  value: Json,
+  value: Json | JsonText,
   old: Entry | undefined,
   version: number,
 ): Step {
-  const json = encodeValue(value);
+  const isText = value instanceof JsonText;
+  const text = isText ? value.text : stringify(value);
+  const json = text.length <= COUNTED_CHARS_MAX && isAscii(text) ? text : encoder.encode(text);
+  const bytes = json.length;
+  if (bytes > VALUE_BYTES_MAX) throw tooLarge(bytes);
   const created = old && old.damaged === undefined ? old.created : version;
-  return { id, key, entry: { key, value, bytes: json.length, version, created }, json };
+  const head = { version, created, bytes };
+  const entry = new StoredEntry(key, head, isText ? { json: text } : { value });
+  return new Step(id, key, entry, json);
 }
 
-function encodeValue(value: Json): Uint8Array {
-  const json = encoder.encode(stringify(value));
-  if (json.length <= VALUE_BYTES_MAX) return json;
-  throw new EngineError(
+/** Longest text whose characters are looked at, before it is encoded at once. */
+const COUNTED_CHARS_MAX = 4_096;
+
+/** Whether a text has as many bytes as characters. */
+function isAscii(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0x7f) return false;
+  return true;
+}
+
+function tooLarge(bytes: number): EngineError {
+  return new EngineError(
     "VALUE_TOO_LARGE",
-    `A value of ${json.length} bytes is too large; ${VALUE_BYTES_MAX} are allowed`,
-    { details: { bytes: json.length, bytes_max: VALUE_BYTES_MAX } },
+    `A value of ${bytes} bytes is too large; ${VALUE_BYTES_MAX} are allowed`,
+    { details: { bytes, bytes_max: VALUE_BYTES_MAX } },
   );
 }
 

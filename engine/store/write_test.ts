@@ -3,7 +3,7 @@ import type { Entry, KeyChange } from "../ports/store.ts";
 import { applyChanges, checkWrite } from "./write.ts";
 import { keyId } from "./store_key.ts";
 
-const there: Entry = { key: ["a"], value: 1, bytes: 1, version: 3, created: 2 };
+const there: Entry = { key: ["a"], value: 1, json: "1", bytes: 1, version: 3, created: 2 };
 
 function apply(changes: readonly KeyChange[]) {
   let version = 10;

@@ -10,6 +10,9 @@
  */
 import { EngineError, thrownText } from "./wire/errors.ts";
 import { isTooDeep, JSON_DEPTH_MAX } from "./wire/json_depth.ts";
+import { JsonText } from "./wire/member_text.ts";
+
+export { JsonText };
 
 /** Longest path in the message of an error. */
 const PATH_CHARS_MAX = 80;
@@ -25,15 +28,6 @@ const HINTS: Readonly<Record<string, string>> = {
   Generator: "send an array: [...values]",
   Error: "send its message",
 };
-
-/** A value that is JSON text already, and was checked: it is sent as it is. */
-export class JsonText {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
 
 /**
  * The JSON text of a value; `undefined` for `undefined`.

@@ -12,6 +12,7 @@ import {
   VALUE_BYTES_MAX,
 } from "../../engine/ports/store.ts";
 import { STORE_KEY_BYTES_MAX } from "../../engine/store/store_key.ts";
+import { JsonText } from "../../sdk/typescript/wire/member_text.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import {
   type Check,
@@ -63,6 +64,19 @@ function testEntries(check: Check): void {
     }
   });
 
+  check(
+    "gives back a value that was written as text with the text, and its value",
+    async (store) => {
+      const text = '{"digits": 12345678901234567890, "n": 1.50}';
+      await put(store, ["written"], new JsonText(text));
+
+      const [read, [listed]] = [await store.get(["written"]), await store.list([], 10)];
+      for (const entry of [read, listed]) assert.equal(entry?.json, text);
+      assert.deepEqual(read?.value, JSON.parse(text));
+      assert.equal(read?.bytes, text.length);
+    },
+  );
+
   check("tells the length of a value as JSON in UTF-8", async (store) => {
     await put(store, ["a"], { snow: "☃" });
 
@@ -104,7 +118,8 @@ function testEntries(check: Check): void {
     const [changed] = await store.write([[["a"], (old) => old]]);
 
     assert.equal(changed?.new?.version, before.version);
-    assert.deepEqual(await store.get(["a"]), before);
+    const after = await store.get(["a"]);
+    assert.deepEqual([after, after?.value], [before, before.value]);
   });
 
   check("gives each write a larger version, also after a removal", async (store) => {
@@ -455,7 +470,8 @@ export function testWrites(check: Check): void {
     ]);
 
     await assert.rejects(write, (caught) => caught === thrown);
-    assert.deepEqual(await store.get(["a"]), before);
+    const after = await store.get(["a"]);
+    assert.deepEqual([after, after?.value], [before, before.value]);
     assert.deepEqual(keysOf(await store.list([], 10)), [["a"]]);
     assert.ok((await put(store, ["a"], 3)).version > before.version);
   });

@@ -5,6 +5,7 @@
  * @module
  */
 import type { Changed, Entry, KeyChange, Store, StoreKey } from "../../engine/ports/store.ts";
+import type { JsonText } from "../../sdk/typescript/wire/member_text.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 
 /** Registers one test of the contract; the store is empty, and disposed behind it. */
@@ -14,7 +15,7 @@ export type Check = (what: string, body: (store: Store) => Promise<void>) => voi
 export type OpenStore = () => Promise<Store>;
 
 /** Writes a value; the new entry. */
-export async function put(store: Store, key: StoreKey, value: Json): Promise<Entry> {
+export async function put(store: Store, key: StoreKey, value: Json | JsonText): Promise<Entry> {
   const [changed] = await store.write([[key, () => value]]);
   return (changed as Changed).new!;
 }

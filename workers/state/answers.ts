@@ -11,10 +11,11 @@
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { MemoryBudget } from "../../engine/ports/memory.ts";
 import { VALUE_BYTES_MAX } from "../../engine/ports/store.ts";
-import type { JsonText } from "../../sdk/typescript/json_text.ts";
+import { JsonText } from "../../sdk/typescript/json_text.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import { listText, listValues, type Place, type StateEntries } from "./entries.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import { listText, listValues, type StateEntries } from "./entries.ts";
+import type { Place } from "./record.ts";
 import { applyOps, type OpError, type UpdateOp } from "./update_ops.ts";
 
 /** Answers up to this size do not wait. */
@@ -168,7 +169,7 @@ export async function updateEntry(
   entries: StateEntries,
   place: Place,
   ops: readonly UpdateOp[],
-): Promise<JsonObject> {
+): Promise<JsonText> {
   let errors: OpError[] = [];
   const changed = await entries.write(place, (old) => {
     const updated = applyOps(old?.value, ops);
@@ -176,18 +177,25 @@ export async function updateEntry(
     checkAnswer(old, updated.value);
     return { value: updated.value, expires_at_ms: old?.expires_at_ms };
   });
-  const result = { old_value: changed.old?.value ?? null, new_value: changed.new!.value };
-  return errors.length === 0
-    ? result
-    : { ...result, errors: errors.map((error) => ({ ...error })) };
+  return changeAnswer(changed.old, changed.new!.json, errors);
 }
 
-/** The values of a scope: a small list as values, a large one as a text that its readers share. */
+/** The answer of a change: the old and the new value as they are stored, and what was skipped. */
+export function changeAnswer(
+  old: { readonly json: string } | undefined,
+  json: string,
+  errors: readonly OpError[] = [],
+): JsonText {
+  const skipped = errors.length === 0 ? "" : `,"errors":${JSON.stringify(errors)}`;
+  return new JsonText(`{"old_value":${old?.json ?? null},"new_value":${json}${skipped}}`);
+}
+
+/** The values of a scope as text; readers of a large list share it. */
 export async function listAnswer(
   entries: StateEntries,
   answers: AnswerMemory,
   scope: string,
-): Promise<Json[] | JsonText> {
+): Promise<JsonText> {
   const small = await answers.hold((add) => listValues(entries, scope, SMALL_ANSWER_BYTES, add));
   return small ?? await answers.shared(scope, (add) => {
     return listText(entries, scope, add, () => answers.giveWay());

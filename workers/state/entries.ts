@@ -27,29 +27,19 @@ import type {
 import { JsonText } from "../../sdk/typescript/json_text.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import {
+  expiryOf,
+  isExpired,
+  type NewValue,
+  type Place,
+  RecordedEntry,
+  recordOf,
+  type StateEntry,
+  valueOf,
+} from "./record.ts";
 
 /** Bytes of values in one answer of a state function. */
 export const STATE_ANSWER_BYTES_MAX = 48 * 1024 * 1024;
-
-/** Address of an entry. */
-export interface Place {
-  readonly scope: string;
-  readonly key: string;
-}
-
-/** An entry that has not expired. */
-export interface StateEntry extends Place {
-  readonly value: Json;
-  /** Length of the stored record. */
-  readonly bytes: number;
-  readonly version: number;
-  /** Version of the write that created the entry. */
-  readonly created: number;
-  /** Milliseconds since 1970. */
-  readonly updated_at_ms: number;
-  /** Milliseconds since 1970; `undefined`: never. */
-  readonly expires_at_ms: number | undefined;
-}
 
 /** A committed change; the payload of triggers of type `state`. */
 export interface StateEvent extends Place {
@@ -57,13 +47,6 @@ export interface StateEvent extends Place {
   readonly event_type: "state:created" | "state:updated" | "state:deleted";
   readonly old_value: Json;
   readonly new_value: Json;
-}
-
-/** A value to store. */
-export interface NewValue {
-  readonly value: Json;
-  /** Milliseconds since 1970; `undefined`: never. */
-  readonly expires_at_ms: number | undefined;
 }
 
 /**
@@ -114,9 +97,9 @@ export interface StateEntriesSetup {
   readonly writes?: WriteOptions;
   /**
    * Called with every committed change and the bytes of its values; those of one key in order. Must
-   * not throw.
+   * not throw. `event` parses the values.
    */
-  changed(event: StateEvent, bytes: number): void;
+  changed(event: () => StateEvent, bytes: number): void;
   /** Called with the time of a new expiry record. Must not throw. */
   expires(atMs: number): void;
 }
@@ -187,8 +170,10 @@ export class StateEntries {
       if (expiresAtMs !== undefined) this.#setup.expires(expiresAtMs);
       const isReadable = written.old !== undefined && written.old.damaged === undefined;
       return {
-        old: isReadable ? readEntry(written.old!) : undefined,
-        new: written.new && written.new.damaged === undefined ? readEntry(written.new) : undefined,
+        old: isReadable ? new RecordedEntry(written.old!) : undefined,
+        new: written.new && written.new.damaged === undefined
+          ? new RecordedEntry(written.new)
+          : undefined,
       };
     });
   }
@@ -203,7 +188,7 @@ export class StateEntries {
         return isExpired(entry, now) ? undefined : entry;
       }],
       [entryKey(this.#tables, place), (entry) => {
-        const old = entry && entry.damaged === undefined ? readEntry(entry) : undefined;
+        const old = entry && entry.damaged === undefined ? new RecordedEntry(entry) : undefined;
         const next = change(old);
         const isKept = next === old && (next !== undefined || entry === undefined);
         isThere = isKept ? entry !== undefined : next !== undefined;
@@ -309,16 +294,18 @@ export class StateEntries {
 
   #alive(entry: Entry | undefined): StateEntry | undefined {
     if (!entry || entry.damaged !== undefined) return undefined;
-    return isExpired(entry, this.#setup.clock.wall()) ? undefined : readEntry(entry);
+    return isExpired(entry, this.#setup.clock.wall()) ? undefined : new RecordedEntry(entry);
   }
 
   #report({ scope, key }: Place, old: Entry | undefined, entry: Entry | undefined): void {
     if (!old && !entry) return;
     const event_type = !entry ? "state:deleted" : !old ? "state:created" : "state:updated";
-    const old_value = old && old.damaged === undefined ? valueOf(old) : null;
-    const new_value = entry ? valueOf(entry) : null;
-    const bytes = (old?.bytes ?? 0) + (entry?.bytes ?? 0);
-    this.#setup.changed({ type: "state", event_type, scope, key, old_value, new_value }, bytes);
+    const event = (): StateEvent => {
+      const old_value = old && old.damaged === undefined ? valueOf(old) : null;
+      const new_value = entry ? valueOf(entry) : null;
+      return { type: "state", event_type, scope, key, old_value, new_value };
+    };
+    this.#setup.changed(event, (old?.bytes ?? 0) + (entry?.bytes ?? 0));
   }
 }
 
@@ -368,42 +355,8 @@ function countAfter(
   return keys > 0 ? keys : undefined;
 }
 
-function recordOf({ value, expires_at_ms }: NewValue, now: number): JsonObject {
-  const record: JsonObject = { value, updated_at_ms: now };
-  if (expires_at_ms !== undefined) record.expires_at_ms = expires_at_ms;
-  return record;
-}
-
-function readEntry(entry: Entry): StateEntry {
-  const { value, updated_at_ms } = entry.value as JsonObject;
-  const { key: [, scope, key], bytes, version, created } = entry;
-  return {
-    scope: scope!,
-    key: key!,
-    value: value!,
-    bytes,
-    version,
-    created,
-    updated_at_ms: updated_at_ms as number,
-    expires_at_ms: expiryOf(entry),
-  };
-}
-
-function valueOf(entry: Entry): Json {
-  return (entry.value as JsonObject).value!;
-}
-
-function expiryOf(entry: Entry): number | undefined {
-  return (entry.value as JsonObject).expires_at_ms as number | undefined;
-}
-
 function isSameKey(one: StoreKey, other: StoreKey): boolean {
   return one.length === other.length && one.every((part, i) => part === other[i]);
-}
-
-function isExpired(entry: Entry | undefined, now: number): boolean {
-  const expiresAtMs = entry && entry.damaged === undefined ? expiryOf(entry) : undefined;
-  return expiresAtMs !== undefined && expiresAtMs <= now;
 }
 
 /** Bytes that are read from the store at once. */
@@ -428,13 +381,13 @@ export interface EntriesQuery {
   readonly cursor?: string | undefined;
 }
 
-/** All values of a scope, the oldest entry first; `undefined` if they have more bytes. */
+/** All values of a scope, the oldest first, as text; `undefined` if they have more bytes. */
 export async function listValues(
   entries: StateEntries,
   scope: string,
   bytesMax: number,
   add: AddBytes,
-): Promise<Json[] | undefined> {
+): Promise<JsonText | undefined> {
   const found: StateEntry[] = [];
   let bytes = 0;
   for await (const entry of readScope(entries, scope, undefined)) {
@@ -444,7 +397,12 @@ export async function listValues(
     await add(entry.bytes);
     found.push(entry);
   }
-  return found.sort((a, b) => a.created - b.created).map(({ value }) => value);
+  return listOf(found);
+}
+
+function listOf(found: { readonly created: number; readonly json: string }[]): JsonText {
+  found.sort((a, b) => a.created - b.created);
+  return new JsonText(`[${found.map(({ json }) => json).join(",")}]`);
 }
 
 /**
@@ -458,7 +416,7 @@ export async function listText(
   add: AddBytes,
   giveWay: () => Promise<void>,
 ): Promise<JsonText> {
-  const found: { readonly created: number; readonly text: string }[] = [];
+  const found: { readonly created: number; readonly json: string }[] = [];
   let bytes = 0;
   let turnAt = TEXT_BYTES;
   for await (const entry of readScope(entries, scope, undefined, TEXT_BYTES)) {
@@ -469,13 +427,12 @@ export async function listText(
       throw new EngineError("LIST_ERROR", message, { details: { scope } });
     }
     await add(entry.bytes);
-    found.push({ created: entry.created, text: JSON.stringify(entry.value) });
+    found.push({ created: entry.created, json: entry.json });
     if (bytes < turnAt) continue;
     turnAt = bytes + TEXT_BYTES;
     await giveWay();
   }
-  found.sort((a, b) => a.created - b.created);
-  return new JsonText(`[${found.map(({ text }) => text).join(",")}]`);
+  return listOf(found);
 }
 
 /** One page of entries in key order, and a cursor if there are more. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { KeyChange, Store } from "../../engine/ports/store.ts";
 import { MemoryStore } from "../../engine/store/memory_store.ts";
+import { JsonText } from "../../sdk/typescript/json_text.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import {
@@ -29,7 +30,7 @@ function setup() {
   const entries = new StateEntries({
     store: provided,
     clock,
-    changed: (event) => void events.push(event),
+    changed: (event) => void events.push(event()),
     expires: (atMs) => void days.push(atMs),
   });
   return { clock, store, provided, entries, events, days };
@@ -55,6 +56,25 @@ Deno.test("StateEntries.write() changes value, scope count and expiry record in 
     ["state_scopes/s", 1],
   ]);
   assert.deepEqual(days, [5_000]);
+});
+
+Deno.test("StateEntries.get() has the stored text of a value, whatever the value contains", async () => {
+  const { store, entries } = setup();
+  const texts = ['{"n": 1.50, "digits": 12345678901234567890}', '"}"', "null", "[]"];
+  texts.push('{"updated_at_ms":1,"expires_at_ms":2}', '"\\",\\"updated_at_ms\\":3"');
+
+  for (const text of texts) {
+    for (const [times, expiry] of [["7", undefined], ['7,"expires_at_ms":9000', 9_000]] as const) {
+      const record = `{"value":${text},"updated_at_ms":${times}}`;
+      await store.write([[["state", "s", "k"], () => new JsonText(record)]]);
+
+      const found = (await entries.get(PLACE))!;
+
+      assert.deepEqual([found.json, found.updated_at_ms, found.expires_at_ms], [text, 7, expiry]);
+      assert.deepEqual(found.value, JSON.parse(text));
+    }
+  }
+  assert.equal((await listValues(entries, "s", Infinity, add))?.text, `[${texts.at(-1)}]`);
 });
 
 Deno.test("StateEntries.write() passes on what the change throws, and writes nothing", async () => {
@@ -186,7 +206,7 @@ Deno.test("listValues() reads a long scope in pages that grow", async () => {
 
   const values = await listValues(entries, "s", Infinity, add);
 
-  assert.deepEqual(values, Array.from({ length: 3_000 }, (_, i) => i));
+  assert.deepEqual(JSON.parse(values!.text), Array.from({ length: 3_000 }, (_, i) => i));
   assert.deepEqual(limits, [16, 64, 256, 1_000, 1_000, 1_000]);
 });
 
@@ -194,7 +214,8 @@ Deno.test("listValues() reads large values in pages that shrink", async () => {
   const { entries, put, limits } = setupOfListing();
   for (let i = 0; i < 30; i++) await put(`${i}`, "x".repeat(200_000));
 
-  assert.equal((await listValues(entries, "s", Infinity, add))!.length, 30);
+  const { text } = (await listValues(entries, "s", Infinity, add))!;
+  assert.equal(JSON.parse(text).length, 30);
   assert.deepEqual(limits.slice(0, 2), [16, 4]);
 });
 
@@ -206,7 +227,8 @@ Deno.test("listValues() gives up beyond its bytes, before it takes their memory"
 
   assert.equal(await listValues(entries, "s", 4_000, count), undefined);
   assert.ok(taken > 3_000 && taken <= 4_000, `${taken}`);
-  assert.equal((await listValues(entries, "s", 6_000, count))!.length, 5);
+  const { text } = (await listValues(entries, "s", 6_000, count))!;
+  assert.equal(JSON.parse(text).length, 5);
 });
 
 Deno.test("listText() is the JSON of the same values, and gives way to others", async () => {
@@ -217,7 +239,7 @@ Deno.test("listText() is the JSON of the same values, and gives way to others", 
 
   const { text } = await listText(entries, "s", add, giveWay);
 
-  assert.deepEqual(JSON.parse(text), await listValues(entries, "s", Infinity, add));
+  assert.equal(text, (await listValues(entries, "s", Infinity, add))!.text);
   assert.equal(turns, 5); // 12 MB in parts of 2 MiB.
 });
 

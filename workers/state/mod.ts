@@ -10,29 +10,30 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Handler } from "../../sdk/typescript/options.ts";
-import type { JsonText } from "../../sdk/typescript/json_text.ts";
+import { JsonText } from "../../sdk/typescript/json_text.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker } from "../kit/define.ts";
 import { fit, fitConfig } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
-import { AnswerMemory, checkAnswer, LARGE_BYTES, listAnswer, updateEntry } from "./answers.ts";
 import {
-  listEntries,
-  listScopes,
-  type Place,
-  StateEntries,
-  type StateEntry,
-  type StateEvent,
-} from "./entries.ts";
+  AnswerMemory,
+  changeAnswer,
+  checkAnswer,
+  LARGE_BYTES,
+  listAnswer,
+  updateEntry,
+} from "./answers.ts";
+import { listEntries, listScopes, StateEntries, type StateEvent } from "./entries.ts";
+import type { Place, StateEntry } from "./record.ts";
 import { Expiry } from "./expiry.ts";
 import {
   EntriesRequest,
   FORMATS,
-  PlaceRequest,
+  readPlace,
+  readSet,
   ScopeRequest,
-  SetRequest,
   UpdateRequest,
 } from "./payloads.ts";
 import {
@@ -86,7 +87,9 @@ export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
       store,
       clock,
       writes: flushMs === undefined ? {} : { flushMs },
-      changed: (event, bytes) => triggers.fire(event, bytes),
+      changed: (event, bytes) => {
+        if (!triggers.isEmpty) triggers.fire(event(), bytes);
+      },
       expires: (atMs) => expiry.schedule(atMs),
     });
     const expiry = started.use(new Expiry({ clock, log, entries }));
@@ -119,8 +122,8 @@ class StateFunctions {
     this.#entries = setup.entries;
   }
 
-  async set(payload: Json): Promise<JsonObject> {
-    const { value, ttl_ms, expected_version, ...place } = fit("state::set", SetRequest, payload);
+  async set(payload: Json): Promise<JsonText> {
+    const { value, ttl_ms, expected_version, ...place } = readSet(payload);
     this.#refuseIfBehind();
     const expires_at_ms = typeof ttl_ms === "number"
       ? this.#setup.clock.wall() + ttl_ms
@@ -131,18 +134,20 @@ class StateFunctions {
         checkAnswer(old, value);
         return { value, expires_at_ms };
       }, expires_at_ms));
-    return { old_value: changed.old?.value ?? null, new_value: value };
+    return changeAnswer(changed.old, changed.new!.json);
   }
 
-  async get(payload: Json): Promise<Json | undefined> {
-    return (await this.#read(fit("state::get", PlaceRequest, payload)))?.value;
+  async get(payload: Json): Promise<JsonText | undefined> {
+    const found = await this.#read(readPlace("state::get", payload));
+    return found && new JsonText(found.json);
   }
 
-  async entry(payload: Json): Promise<JsonObject | undefined> {
-    const found = await this.#read(fit("state::entry", PlaceRequest, payload));
+  async entry(payload: Json): Promise<JsonText | undefined> {
+    const found = await this.#read(readPlace("state::entry", payload));
     if (!found) return undefined;
-    const { value, version, updated_at_ms, expires_at_ms } = found;
-    return { value, version, updated_at_ms, ...expires_at_ms !== undefined && { expires_at_ms } };
+    const { json, version, updated_at_ms, expires_at_ms } = found;
+    const rest = JSON.stringify({ version, updated_at_ms, expires_at_ms }).slice(1);
+    return new JsonText(`{"value":${json},${rest}`);
   }
 
   /** An entry for an answer. */
@@ -154,17 +159,17 @@ class StateFunctions {
     return found;
   }
 
-  async delete(payload: Json): Promise<Json | undefined> {
-    const place = fit("state::delete", PlaceRequest, payload);
+  async delete(payload: Json): Promise<JsonText | undefined> {
+    const place = readPlace("state::delete", payload);
     this.#refuseIfBehind();
     const changed = await withCode(
       "DELETE_ERROR",
       () => this.#entries.write(place, () => undefined),
     );
-    return changed.old?.value;
+    return changed.old && new JsonText(changed.old.json);
   }
 
-  async update(payload: Json): Promise<JsonObject> {
+  async update(payload: Json): Promise<JsonText> {
     const { ops, ...place } = fit("state::update", UpdateRequest, payload);
     this.#refuseIfBehind();
     return await withCode("UPDATE_ERROR", () => updateEntry(this.#entries, place, ops));
@@ -186,7 +191,7 @@ class StateFunctions {
     throw new EngineError("overloaded", message);
   }
 
-  async list(payload: Json): Promise<Json[] | JsonText> {
+  async list(payload: Json): Promise<JsonText> {
     const { scope } = fit("state::list", ScopeRequest, payload);
     return await listAnswer(this.#entries, this.#setup.answers, scope);
   }

@@ -5,7 +5,10 @@
  * @module
  */
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { fit } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
+
+import type { Place } from "./record.ts";
 import { UPDATE_OPS_MAX, UpdateOp } from "./update_ops.ts";
 
 /** Default number of entries in one answer of `state::list_entries`. */
@@ -67,6 +70,32 @@ export const SetRequest = v.pipe(
     return { scope, key, expected_version, ttl_ms, value: (isAlias ? data : value) as Json };
   }),
 );
+
+/**
+ * A name that needs no closer look. Most payloads are an object of short texts, which costs less to
+ * see than to walk through a schema.
+ */
+function isShortName(name: unknown): name is string {
+  return typeof name === "string" && name !== "" &&
+    name.length * UNIT_BYTES_MAX <= STATE_NAME_BYTES_MAX && name.isWellFormed();
+}
+
+/** Scope and key of a payload. @throws {EngineError} `deserialization_error` */
+export function readPlace(function_id: string, payload: Json): Place {
+  const { scope, key } = (payload ?? {}) as Partial<JsonObject>;
+  return isShortName(scope) && isShortName(key)
+    ? { scope, key }
+    : fit(function_id, PlaceRequest, payload);
+}
+
+/** The payload of `state::set`. @throws {EngineError} `deserialization_error` */
+export function readSet(payload: Json): v.InferOutput<typeof SetRequest> {
+  const { scope, key, value, ttl_ms, expected_version } = (payload ?? {}) as Partial<JsonObject>;
+  const isPlain = value !== undefined && ttl_ms === undefined && expected_version === undefined;
+  return isPlain && isShortName(scope) && isShortName(key)
+    ? { scope, key, value, ttl_ms, expected_version }
+    : fit("state::set", SetRequest, payload);
+}
 
 /** For `state::update`. */
 export const UpdateRequest = v.object({

@@ -6,16 +6,47 @@ import {
   EntriesRequest,
   FORMATS,
   PlaceRequest,
+  readPlace,
+  readSet,
   ScopeRequest,
   SetRequest,
   STATE_NAME_BYTES_MAX,
   UpdateRequest,
 } from "./payloads.ts";
 
-Deno.test("SetRequest accepts null for optional members, and null as a value", () => {
+Deno.test("readSet() accepts null for optional members, and null as a value", () => {
   const payload = { scope: "s", key: "k", value: null, expected_version: null, ttl_ms: null };
 
-  assert.deepEqual(fit("f", SetRequest, payload), payload);
+  assert.deepEqual(readSet(payload), payload);
+});
+
+Deno.test("Short payloads pass without a look at their schema, and others fail as they would", () => {
+  const set = { scope: "s", key: "k", value: [1] };
+
+  assert.deepEqual(readPlace("f", { scope: "s", key: "k", other: 1 }), { scope: "s", key: "k" });
+  assert.deepEqual(readSet({ ...set, other: 1 }), {
+    ...set,
+    ttl_ms: undefined,
+    expected_version: undefined,
+  });
+  const wrong: Json[] = [
+    null,
+    "s",
+    [],
+    { scope: "s" },
+    { scope: "", key: "k" },
+    { scope: "s", key: "\ud800" },
+    { scope: 1, key: "k" },
+  ];
+  for (const payload of wrong) {
+    const error = { code: "deserialization_error" };
+    assert.throws(() => readPlace("f", payload), error, JSON.stringify(payload));
+    const withValue = payload?.constructor === Object ? { ...payload as JsonObject, value: 1 } : 1;
+    assert.throws(() => readSet(withValue), error);
+  }
+  assert.throws(() => readSet({ scope: "s", key: "k" }), /expected a value/);
+  assert.throws(() => readSet({ ...set, expected_version: -1 }), /expected_version/);
+  assert.equal(readSet({ scope: "s", key: "k", data: 2 }).value, 2);
 });
 
 Deno.test("EntriesRequest has defaults, and bounds the limit", () => {
@@ -31,8 +62,8 @@ for (const [name, sign, bytes] of [["x", "x", 1], ["☃", "☃", 3], ["a zero", 
   Deno.test(`A name of ${name} may be as long as the store accepts`, () => {
     const longest = sign.repeat(STATE_NAME_BYTES_MAX / bytes);
 
-    assert.equal(fit("f", PlaceRequest, { scope: longest, key: longest }).key, longest);
-    assert.throws(() => fit("f", PlaceRequest, { scope: "s", key: `${longest}${sign}` }), {
+    assert.equal(readPlace("f", { scope: longest, key: longest }).key, longest);
+    assert.throws(() => readPlace("f", { scope: "s", key: `${longest}${sign}` }), {
       message: "Failed to deserialize input for f: key: expected at most 900 bytes",
     });
   });

@@ -10,7 +10,8 @@
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import * as v from "../kit/schema.ts";
-import type { EntryChange, NewValue, Place, StateEntries, StateEntry } from "./entries.ts";
+import type { EntryChange, StateEntries } from "./entries.ts";
+import type { NewValue, Place, StateEntry } from "./record.ts";
 import { Name, type StateFormat, Ttl } from "./payloads.ts";
 import { applyOps, UPDATE_OPS_MAX, UpdateOp } from "./update_ops.ts";
 

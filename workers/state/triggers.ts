@@ -124,6 +124,11 @@ export class ChangeTriggers<Event extends object> {
     void this.#run();
   }
 
+  /** There is no trigger, so nothing is fired. */
+  get isEmpty(): boolean {
+    return this.#subscriptions.size === 0;
+  }
+
   /** Too many changes wait for their calls; more should not be made. */
   get isBehind(): boolean {
     if (this.#queuedEvents === 0) return false;

@@ -5,12 +5,13 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Handler } from "../../sdk/typescript/options.ts";
-import type { JsonText } from "../../sdk/typescript/json_text.ts";
+import { JsonText } from "../../sdk/typescript/json_text.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import {
   type AnswerMemory,
+  changeAnswer,
   checkAnswer,
   LARGE_BYTES,
   listAnswer,
@@ -58,7 +59,7 @@ export class StreamFunctions {
   }
 
   /** `stream::set` */
-  async set(payload: Json): Promise<Json | undefined> {
+  async set(payload: Json): Promise<Json | JsonText | undefined> {
     const { data, ttl_ms, ...place } = fitRequest("set", REQUESTS.set, payload);
     this.#refuseIfBehind();
     const overridden = await this.#change("set", place, payload);
@@ -71,11 +72,11 @@ export class StreamFunctions {
         checkAnswer(old, data);
         return { value: data, expires_at_ms };
       }, expires_at_ms));
-    return { old_value: changed.old?.value ?? null, new_value: data };
+    return changeAnswer(changed.old, changed.new!.json);
   }
 
   /** `stream::get` */
-  async get(payload: Json): Promise<Json | undefined> {
+  async get(payload: Json): Promise<Json | JsonText | undefined> {
     const place = fitRequest("get", REQUESTS.get, payload);
     const overridden = await this.#setup.overrides.call("get", place.stream_name, payload);
     if (overridden) return overridden.answer ?? undefined;
@@ -83,11 +84,11 @@ export class StreamFunctions {
     if (found && found.bytes >= LARGE_BYTES) {
       await this.#setup.answers.hold((add) => add(found.bytes));
     }
-    return found?.value;
+    return found && new JsonText(found.json);
   }
 
   /** `stream::delete` */
-  async delete(payload: Json): Promise<Json | undefined> {
+  async delete(payload: Json): Promise<Json | JsonText | undefined> {
     const place = fitRequest("delete", REQUESTS.delete, payload);
     this.#refuseIfBehind();
     const overridden = await this.#change("delete", place, payload);
@@ -96,11 +97,11 @@ export class StreamFunctions {
       "delete",
       () => this.#entries.write(entryOf(place), () => undefined),
     );
-    return { old_value: changed.old?.value ?? null };
+    return new JsonText(`{"old_value":${changed.old?.json ?? null}}`);
   }
 
   /** `stream::update` */
-  async update(payload: Json): Promise<Json | undefined> {
+  async update(payload: Json): Promise<Json | JsonText | undefined> {
     const { ops, ...place } = fitRequest("update", REQUESTS.update, payload);
     this.#refuseIfBehind();
     const overridden = await this.#change("update", place, payload);

@@ -62,7 +62,7 @@ export function streamItems({ store, clock, changed, expires }: StreamItemsSetup
     store,
     clock,
     tables: TABLES,
-    changed: (event, bytes) => changed(eventOf(event, clock.wall()), bytes),
+    changed: (event, bytes) => changed(eventOf(event(), clock.wall()), bytes),
     expires,
   });
 }

@@ -81,10 +81,10 @@ export class SyncReads {
   async #item({ stream_name, group_id, id }: Topic & { readonly id: string }): Promise<string> {
     const place = { stream_name, group_id, item_id: id };
     const overridden = await this.#setup.overrides.call("get", stream_name, { ...place });
-    const value = overridden
-      ? overridden.answer
-      : (await withCode("get", () => this.#setup.entries.get(entryOf(place))))?.value;
-    return `{"type":"sync","data":${jsonOf(value)}}`;
+    const json = overridden
+      ? jsonOf(overridden.answer)
+      : (await withCode("get", () => this.#setup.entries.get(entryOf(place))))?.json ?? "null";
+    return `{"type":"sync","data":${json}}`;
   }
 
   async #group({ stream_name, group_id }: Topic): Promise<string> {
@@ -106,7 +106,7 @@ export class SyncReads {
           bytes += entry.bytes;
           if (bytes > SYNC_BYTES_MAX) throw tooLarge(group);
           await add(2 * entry.bytes); // The item, and the message with it.
-          items.push({ id: entry.key, created: entry.created, json: jsonOf(entry.value) });
+          items.push({ id: entry.key, created: entry.created, json: entry.json });
           if (items.length % ITEMS_PER_TURN === 0) await answers.giveWay();
         }
         return items;

@@ -1,11 +1,20 @@
 /**
- * The text of one member of a JSON object, as it stands there: what passes a value on must not
- * change it, and a parsed number has lost the digits that a double cannot hold.
+ * Values that are passed on as JSON text, and the text of one member of a JSON object, as it stands
+ * there: a parsed number has lost the digits that a double cannot hold.
  *
  * @module
  */
 
 const BACKSLASH = 0x5c;
+
+/** A value that is JSON text already, and was checked: it is passed on as it is. */
+export class JsonText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
 
 /**
  * The text of the member `name` of an object; of equal keys the last one, as `JSON.parse` does.
