@@ -19,7 +19,7 @@ function stored(order: number): StoredJob {
     enqueued_at_ms: 0,
     failures: [],
   };
-  const entry = { key: [], value: null, bytes: 1, version: 1, created: 1 };
+  const entry = { key: [], value: null, json: "null", bytes: 1, version: 1, created: 1 };
   return { order: String(order).padStart(4, "0"), job, bytes: 1, entry };
 }
 

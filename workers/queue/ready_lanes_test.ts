@@ -22,7 +22,7 @@ function laneWith(...orders: number[]): Lane {
       enqueued_at_ms: each,
       failures: [],
     };
-    const entry = { key: [], value: null, bytes: 1, version: 1, created: 1 };
+    const entry = { key: [], value: null, json: "null", bytes: 1, version: 1, created: 1 };
     lane.arrive({ order, job, bytes: 1, entry });
   }
   return lane;
