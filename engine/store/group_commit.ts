@@ -31,6 +31,34 @@ export interface Work {
   settle(failure: EngineError | undefined): void;
 }
 
+/** What one commit holds. A key whose values have no parts is one change, however often it is set. */
+class Fill {
+  readonly #ids = new Set<string>();
+  #works = 0;
+  #mutations = 0;
+  #bytes = 0;
+
+  /** Adds a work, unless it does not fit. The first one always does. */
+  add({ changed, mutations, bytes }: Work): boolean {
+    const isWhole = mutations === changed.length;
+    let more = isWhole ? 0 : mutations;
+    if (isWhole) { for (const id of changed) if (!this.#ids.has(id)) more++; }
+    const fits = this.#mutations + more <= STORE_COMMIT_CHANGES_MAX &&
+      this.#bytes + bytes <= STORE_COMMIT_BYTES_MAX;
+    if (!fits && this.#works > 0) return false;
+    this.#works++;
+    this.#mutations += more;
+    this.#bytes += bytes;
+    for (const id of changed) this.#ids.add(id);
+    return true;
+  }
+
+  /** Nothing more fits. */
+  get isFull(): boolean {
+    return this.#mutations >= STORE_COMMIT_CHANGES_MAX || this.#bytes >= STORE_COMMIT_BYTES_MAX;
+  }
+}
+
 /** Makes works durable together, or none of them. */
 export type Commit<W extends Work> = (works: readonly W[]) => Promise<void>;
 
@@ -40,9 +68,8 @@ export class GroupCommit<W extends Work> {
   readonly #idleWork: () => Promise<boolean>;
   readonly #clock: Pick<Clock, "after"> | undefined;
   #waiting: W[] = [];
-  /** What the next commits hold so far. */
-  #waitingMutations = 0;
-  #waitingBytes = 0;
+  /** Those that came since the last flush. */
+  #fill = new Fill();
   /** So many of those that wait, the first ones, may not wait longer. */
   #due = 0;
   #cancelFlush: (() => void) | undefined;
@@ -65,10 +92,7 @@ export class GroupCommit<W extends Work> {
   /** Adds a work; it is settled after this returns. */
   add(work: W): void {
     this.#waiting.push(work);
-    this.#waitingMutations += work.mutations;
-    this.#waitingBytes += work.bytes;
-    const isFull = this.#waitingMutations >= STORE_COMMIT_CHANGES_MAX ||
-      this.#waitingBytes >= STORE_COMMIT_BYTES_MAX;
+    const isFull = !this.#fill.add(work) || this.#fill.isFull;
     if (work.flushMs <= 0 || isFull || !this.#clock) this.flush();
     else this.#cancelFlush ??= this.#clock.after(work.flushMs, () => this.flush());
   }
@@ -77,6 +101,7 @@ export class GroupCommit<W extends Work> {
   flush(): void {
     this.#cancelFlush?.();
     this.#cancelFlush = undefined;
+    this.#fill = new Fill();
     this.#due = this.#waiting.length;
     if (this.#due > 0) this.#running ??= Promise.resolve().then(() => this.#run());
   }
@@ -108,28 +133,17 @@ export class GroupCommit<W extends Work> {
   }
 
   #takeGroup(): W[] {
+    const fill = new Fill();
     let count = 0;
-    let mutations = 0;
-    let bytes = 0;
-    for (const work of this.#waiting) {
-      mutations += work.mutations;
-      bytes += work.bytes;
-      const isFull = mutations > STORE_COMMIT_CHANGES_MAX || bytes > STORE_COMMIT_BYTES_MAX;
-      // A work that is too large for any group gets one of its own.
-      if (isFull && count > 0) break;
-      count++;
-    }
+    // A work that is too large for any group gets one of its own.
+    while (count < this.#waiting.length && fill.add(this.#waiting[count]!)) count++;
     const group = this.#waiting.splice(0, count);
-    this.#gone(group);
+    this.#gone(count);
     return group;
   }
 
-  #gone(works: Iterable<W>): void {
-    for (const { mutations, bytes } of works) {
-      this.#waitingMutations -= mutations;
-      this.#waitingBytes -= bytes;
-      this.#due--;
-    }
+  #gone(works: number): void {
+    this.#due -= works;
     this.#due = Math.max(0, Math.min(this.#due, this.#waiting.length));
   }
 
@@ -143,7 +157,7 @@ export class GroupCommit<W extends Work> {
     const unaffected = group.filter((work) => !failed.has(work));
     const gone = this.#waiting.filter((work) => failed.has(work));
     this.#waiting = this.#waiting.filter((work) => !failed.has(work));
-    this.#gone(gone);
+    this.#gone(gone.length);
     for (const work of unaffected) work.settle(undefined);
     for (const work of failed) work.settle(failure);
   }

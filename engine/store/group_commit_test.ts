@@ -91,6 +91,24 @@ Deno.test("A group holds 500 changes and 700 KiB, and a larger work makes its ow
   assert.deepEqual(commits[2], ["huge"]);
 });
 
+Deno.test("Writes of the same few keys share one commit, up to its bytes; parts count each time", async () => {
+  const { clock, add, end, settle, commits } = setup();
+  const early = { flushMs: 100 };
+  for (let i = 0; i < 2_000; i++) add(`${i}`, { ...early, changed: [`key ${i % 7}`] });
+  await settle();
+  assert.deepEqual(commits, [], "they may wait: a commit has room for more");
+  clock.tick(100);
+  await end();
+  assert.deepEqual(commits.map((works) => works.length), [2_000]);
+
+  for (let i = 0; i < 80; i++) add(`b${i}`, { ...early, changed: ["key"], bytes: 10 * 1024 });
+  for (let i = 0; i < 30; i++) add(`c${i}`, { ...early, changed: ["large"], mutations: 20 });
+  clock.tick(100);
+  for (let i = 0; i < 3; i++) await end();
+
+  assert.deepEqual(commits.slice(1).map((works) => works.length), [70, 34, 6]);
+});
+
 Deno.test("A work that changes nothing waits for those before it, but needs no commit", async () => {
   const { add, end, settle, commits, settled } = setup();
   add("reads nothing on its way", { changed: [] });
