@@ -31,7 +31,7 @@ export interface Work {
   settle(failure: EngineError | undefined): void;
 }
 
-/** What one commit holds. A key whose values have no parts is one change, however often it is set. */
+/** What one commit holds. A key whose values have no parts counts once, however often it is set. */
 class Fill {
   readonly #ids = new Set<string>();
   #works = 0;

@@ -96,7 +96,7 @@ Deno.test("Writes of the same few keys share one commit, up to its bytes; parts 
   const early = { flushMs: 100 };
   for (let i = 0; i < 2_000; i++) add(`${i}`, { ...early, changed: [`key ${i % 7}`] });
   await settle();
-  assert.deepEqual(commits, [], "they may wait: a commit has room for more");
+  assert.equal(commits.length, 0, "they may wait: a commit has room for more");
   clock.tick(100);
   await end();
   assert.deepEqual(commits.map((works) => works.length), [2_000]);

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:d4edd984faac89edeb649a8e616ac5cd797b823e6eb5344ebc8668b847a4a3a8
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:dee833ca78e2d2b85d7b9c0c9335022fd920b365537a256a478850352cea562b
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -4520,6 +4520,310 @@ var ID_CHARS_MAX = 1024;
 var OPEN_TIMEOUT_MS = 1e4;
 var BATCH_CHARS_MAX = 64 * 1024;
 
+// sdk/typescript/wire/codec.ts
+var NAMED = {
+  trigger_type: "id",
+  function_id: "id"
+};
+var FIELDS = {
+  registerfunction: {
+    id: "id",
+    namespace: "namespace?",
+    description: "string?",
+    request_format: "json?",
+    response_format: "json?",
+    metadata: "json?",
+    invocation: "object?"
+  },
+  unregisterfunction: {
+    id: "id",
+    namespace: "namespace?"
+  },
+  registertriggertype: {
+    id: "id",
+    description: "string",
+    namespace: "namespace?",
+    trigger_request_format: "json?",
+    call_request_format: "json?"
+  },
+  unregistertriggertype: {
+    id: "id",
+    namespace: "namespace?"
+  },
+  registertrigger: {
+    id: "id",
+    ...NAMED,
+    namespace: "namespace?",
+    trigger_namespace: "namespace?",
+    metadata: "json?",
+    config: "json?"
+  },
+  triggerregistrationresult: {
+    id: "id",
+    ...NAMED,
+    error: "error?"
+  },
+  unregistertrigger: {
+    id: "id",
+    trigger_type: "id?"
+  },
+  invokefunction: {
+    invocation_id: "id?",
+    function_id: "id",
+    namespace: "namespace?",
+    action: "action?",
+    timeout_ms: "timeout?",
+    metadata: "json?",
+    traceparent: "string?",
+    baggage: "string?",
+    caller: "string?",
+    data: "json?"
+  },
+  invocationresult: {
+    invocation_id: "id",
+    function_id: "id",
+    traceparent: "string?",
+    baggage: "string?",
+    error: "error?",
+    result: "json?"
+  },
+  invocationprogress: {
+    invocation_id: "id",
+    data: "json!"
+  },
+  cancelinvocation: {
+    invocation_id: "id",
+    reason: "string?"
+  },
+  reattach: {
+    previous_worker_id: "string",
+    reattach_token: "string"
+  },
+  workerregistered: {
+    worker_id: "string",
+    reattach_token: "string",
+    capabilities: "strings"
+  },
+  registrationrejected: {
+    code: "string",
+    namespace: "string",
+    function_id: "string?",
+    worker_name: "string?",
+    owner_worker_id: "string?",
+    message: "string?"
+  },
+  error: {
+    error: "error"
+  },
+  ping: {},
+  pong: {},
+  registerservice: {
+    id: "id"
+  }
+};
+var FROM_ENGINE = /* @__PURE__ */ new Set([
+  "cancelinvocation",
+  "error",
+  "invocationprogress",
+  "invocationresult",
+  "invokefunction",
+  "ping",
+  "pong",
+  "registertrigger",
+  "registrationrejected",
+  "triggerregistrationresult",
+  "unregistertrigger",
+  "workerregistered"
+]);
+function decodeEngineMessage(text) {
+  return read(parseMessage(text), FROM_ENGINE);
+}
+function parseMessage(text) {
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch (thrown) {
+    throw bad(`message: expected JSON: ${thrown.message}`);
+  }
+  if (!isObject(value)) throw unexpected("message", "an object", value);
+  return value;
+}
+function encodeMessage(message) {
+  const fields = message;
+  const ordered = {
+    type: message.type
+  };
+  for (const name in FIELDS[message.type]) {
+    if (fields[name] !== void 0) ordered[name] = fields[name];
+  }
+  try {
+    return JSON.stringify(ordered);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message.split("\n", 1)[0] : String(cause);
+    throw new EngineError("serialization_error", `${message.type}: not JSON: ${reason}`, {
+      cause
+    });
+  }
+}
+function read(message, known) {
+  const { type } = message;
+  if (typeof type !== "string") throw unexpected("type", "a string", type);
+  if (!known.has(type)) throw unexpected("type", "a known type of message", type);
+  if (isPlain(message, type)) return message;
+  const kinds = FIELDS[type];
+  const result = {
+    type
+  };
+  for (const name in kinds) {
+    const kind = kinds[name];
+    const value = Object.hasOwn(message, name) ? message[name] : void 0;
+    if (kind === "json!") {
+      if (value === void 0) throw unexpected(`${type}.${name}`, "any JSON", value);
+      result[name] = value;
+    } else if (value !== void 0 && value !== null) {
+      const plain = kind.endsWith("?") ? kind.slice(0, -1) : kind;
+      result[name] = readField(plain, value, type, name);
+    } else if (!kind.endsWith("?")) {
+      throw unexpected(`${type}.${name}`, EXPECTED[kind], value);
+    }
+  }
+  return result;
+}
+function isPlain(message, type) {
+  const fields = PLAIN.get(type);
+  if (!fields) return false;
+  let missing = fields.required;
+  for (const name in message) {
+    const kind = fields.kinds.get(name);
+    const value = message[name];
+    switch (kind) {
+      case "id":
+        missing--;
+        if (typeof value !== "string" || value.length > ID_CHARS_MAX) return false;
+        break;
+      case "id?":
+        if (typeof value !== "string" || value.length > ID_CHARS_MAX) return false;
+        break;
+      case "string?":
+        if (typeof value !== "string") return false;
+        break;
+      case "timeout?":
+        if (!isTimeout2(value)) return false;
+        break;
+      case "json?":
+        if (value === null) return false;
+        break;
+      default:
+        if (name !== "type") return false;
+    }
+  }
+  return missing === 0;
+}
+var PLAIN = new Map([
+  "invokefunction",
+  "invocationresult"
+].map((type) => {
+  const fields = Object.entries(FIELDS[type]);
+  const required = fields.filter(([, kind]) => !kind.endsWith("?")).length;
+  return [
+    type,
+    {
+      kinds: new Map(fields),
+      required
+    }
+  ];
+}));
+var EXPECTED = {
+  action: "an object",
+  error: "an error object",
+  id: "a string",
+  json: "any JSON",
+  namespace: "a namespace",
+  object: "an object",
+  string: "a string",
+  strings: "an array of strings",
+  timeout: `an integer from 1 to ${TIMEOUT_MS_MAX}`
+};
+function readField(kind, value, type, name) {
+  switch (kind) {
+    case "json":
+      return value;
+    case "error":
+      return normaliseError(value);
+    case "action":
+      return readAction(value, `${type}.${name}`);
+    case "namespace":
+      if (typeof value === "string" && value !== "" && value.length <= ID_CHARS_MAX) return value;
+      if (typeof value === "string" && value !== "") {
+        const most = `expected at most ${ID_CHARS_MAX} characters, received ${value.length}`;
+        throw new EngineError("INVALID_NAMESPACE", `${type}.${name}: ${most}`);
+      }
+      throw new EngineError("INVALID_NAMESPACE", `${type}.${name}: expected a string that is not empty, received ${quoted(value)}`);
+    case "id":
+      if (typeof value === "string" && value.length <= ID_CHARS_MAX) return value;
+      if (typeof value !== "string") break;
+      throw unexpected(`${type}.${name}`, `at most ${ID_CHARS_MAX} characters`, value.length);
+    case "string":
+      if (typeof value === "string") return value;
+      break;
+    case "object":
+      if (isObject(value)) return value;
+      break;
+    case "strings":
+      if (Array.isArray(value) && value.every((item) => typeof item === "string")) return value;
+      break;
+    case "timeout":
+      if (isTimeout2(value)) return value;
+  }
+  throw unexpected(`${type}.${name}`, EXPECTED[kind], value);
+}
+function isTimeout2(value) {
+  return Number.isInteger(value) && value >= 1 && value <= TIMEOUT_MS_MAX;
+}
+function readAction(value, path) {
+  if (!isObject(value)) throw unexpected(path, EXPECTED.action, value);
+  const { type, queue } = value;
+  if (type === "void") return {
+    type
+  };
+  if (type !== "enqueue") throw unexpected(`${path}.type`, `"void" or "enqueue"`, type);
+  if (typeof queue !== "string") throw unexpected(`${path}.queue`, "a string", queue);
+  const action = {
+    type,
+    queue
+  };
+  for (const name of ENQUEUE_OPTIONS) {
+    const option = value[name];
+    if (option !== void 0 && option !== null) action[name] = option;
+  }
+  return action;
+}
+var ENQUEUE_OPTIONS = [
+  "id",
+  "delay_ms",
+  "run_at_ms",
+  "priority",
+  "expires_ms",
+  "timeout_ms",
+  "keep_result_ms"
+];
+function isObject(value) {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}
+function unexpected(path, expected, received) {
+  return bad(`${path}: expected ${expected}, received ${quoted(received)}`);
+}
+function bad(message) {
+  return new EngineError("bad_message", message);
+}
+function quoted(value) {
+  if (value === void 0) return "nothing";
+  if (Array.isArray(value)) return "an array";
+  if (isObject(value)) return "an object";
+  const text = JSON.stringify(typeof value === "string" ? value.slice(0, 60) : value);
+  return typeof value === "string" && value.length > 60 ? `${text}\u2026` : text;
+}
+
 // sdk/typescript/arguments.ts
 var MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 var SCRATCH_BYTES = 64 * 1024;
@@ -4547,6 +4851,13 @@ function checkId(what, id, example) {
   if (id.length > ID_CHARS_MAX) {
     throw invalid(`${what} has ${id.length} characters; at most ${ID_CHARS_MAX} are allowed`);
   }
+}
+function checkEnqueue({ type: _type, queue, ...options }) {
+  checkId("queue", queue, '"mail"');
+  const known = ENQUEUE_OPTIONS;
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  if (unknown === void 0) return;
+  throw invalid(`${show(unknown)} is no option of an enqueue; there are ${known.join(", ")}`);
 }
 function checkNamespace(namespace) {
   if (namespace === void 0 || typeof namespace === "string" && namespace !== "") return;
@@ -5770,6 +6081,70 @@ var openBrowserSocket = (url, { opened, message, closed }) => {
   };
 };
 
+// sdk/typescript/wire/member_text.ts
+var BACKSLASH2 = 92;
+var JsonText = class {
+  text;
+  constructor(text) {
+    this.text = text;
+  }
+};
+function memberText(json, name) {
+  let at = afterSpace(json, 0);
+  if (json[at] !== "{") return void 0;
+  let found;
+  for (; ; ) {
+    at = afterSpace(json, at + 1);
+    if (json[at] !== '"') return found;
+    const keyEnd = stringEnd(json, at);
+    const isIt = keyOf(json, at, keyEnd) === name;
+    const start = afterSpace(json, afterSpace(json, keyEnd) + 1);
+    const end3 = valueEnd(json, start);
+    if (isIt) found = json.slice(start, end3);
+    at = afterSpace(json, end3);
+    if (json[at] !== ",") return found;
+  }
+}
+function keyOf(json, start, end3) {
+  const inside = json.slice(start + 1, end3 - 1);
+  return inside.includes("\\") ? JSON.parse(json.slice(start, end3)) : inside;
+}
+function afterSpace(json, from) {
+  let at = from;
+  while (isSpace(json.charCodeAt(at))) at++;
+  return at;
+}
+function isSpace(code) {
+  return code === 32 || code === 10 || code === 13 || code === 9;
+}
+function valueEnd(json, start) {
+  const first = json[start];
+  if (first === '"') return stringEnd(json, start);
+  if (first !== "{" && first !== "[") {
+    const behind = json.slice(start).search(/[,}\]\s]/);
+    return behind < 0 ? json.length : start + behind;
+  }
+  const marks = /["{}[\]]/g;
+  marks.lastIndex = start;
+  let depth = 0;
+  for (let mark = marks.exec(json); mark; mark = marks.exec(json)) {
+    if (mark[0] === '"') marks.lastIndex = stringEnd(json, mark.index);
+    else if (mark[0] === "{" || mark[0] === "[") depth++;
+    else if (--depth === 0) return marks.lastIndex;
+  }
+  return json.length;
+}
+function stringEnd(json, start) {
+  let at = json.indexOf('"', start + 1);
+  while (at >= 0 && isEscaped(json, at)) at = json.indexOf('"', at + 1);
+  return at < 0 ? json.length : at + 1;
+}
+function isEscaped(json, at) {
+  let first = at;
+  while (json.charCodeAt(first - 1) === BACKSLASH2) first--;
+  return (at - first) % 2 === 1;
+}
+
 // sdk/typescript/json_text.ts
 var PATH_CHARS_MAX = 80;
 var SEARCHED_PARTS_MAX = 1e5;
@@ -5780,12 +6155,6 @@ var HINTS = {
   Promise: "await it",
   Generator: "send an array: [...values]",
   Error: "send its message"
-};
-var JsonText = class {
-  text;
-  constructor(text) {
-    this.text = text;
-  }
 };
 function toJson(what, value, depthMax = JSON_DEPTH_MAX) {
   if (value === void 0) return void 0;
@@ -5798,13 +6167,13 @@ function toJson(what, value, depthMax = JSON_DEPTH_MAX) {
     if (fault3) throw unwritable(what, fault3, depthMax);
     throw failed(what, thrownText(cause).split("\n")[0], cause);
   }
-  if (isPlain(value, depthMax)) return text;
+  if (isPlain2(value, depthMax)) return text;
   const fault2 = new FaultSearch(Infinity).find(value, depthMax);
   if (fault2) throw unwritable(what, fault2, depthMax);
   if (isTooDeep(text, depthMax)) throw unwritable(what, TOO_DEEP, depthMax);
   return text;
 }
-function isPlain(value, levels) {
+function isPlain2(value, levels) {
   switch (typeof value) {
     case "string":
     case "boolean":
@@ -5820,7 +6189,7 @@ function isPlain(value, levels) {
   if (value === null) return true;
   if (Array.isArray(value)) {
     if (levels === 0) return false;
-    for (let i = 0; i < value.length; i++) if (!isPlain(value[i], levels - 1)) return false;
+    for (let i = 0; i < value.length; i++) if (!isPlain2(value[i], levels - 1)) return false;
     return true;
   }
   const prototype = Object.getPrototypeOf(value);
@@ -5829,7 +6198,7 @@ function isPlain(value, levels) {
   }
   if (levels === 0) return false;
   for (const key in value) {
-    if (!isPlain(value[key], levels - 1)) return false;
+    if (!isPlain2(value[key], levels - 1)) return false;
   }
   return true;
 }
@@ -6236,310 +6605,6 @@ function timeoutError(timeoutMs) {
   return errorBody("TIMEOUT", `invocation timed out after ${timeoutMs}ms`);
 }
 
-// sdk/typescript/wire/codec.ts
-var NAMED = {
-  trigger_type: "id",
-  function_id: "id"
-};
-var FIELDS = {
-  registerfunction: {
-    id: "id",
-    namespace: "namespace?",
-    description: "string?",
-    request_format: "json?",
-    response_format: "json?",
-    metadata: "json?",
-    invocation: "object?"
-  },
-  unregisterfunction: {
-    id: "id",
-    namespace: "namespace?"
-  },
-  registertriggertype: {
-    id: "id",
-    description: "string",
-    namespace: "namespace?",
-    trigger_request_format: "json?",
-    call_request_format: "json?"
-  },
-  unregistertriggertype: {
-    id: "id",
-    namespace: "namespace?"
-  },
-  registertrigger: {
-    id: "id",
-    ...NAMED,
-    namespace: "namespace?",
-    trigger_namespace: "namespace?",
-    metadata: "json?",
-    config: "json?"
-  },
-  triggerregistrationresult: {
-    id: "id",
-    ...NAMED,
-    error: "error?"
-  },
-  unregistertrigger: {
-    id: "id",
-    trigger_type: "id?"
-  },
-  invokefunction: {
-    invocation_id: "id?",
-    function_id: "id",
-    namespace: "namespace?",
-    action: "action?",
-    timeout_ms: "timeout?",
-    metadata: "json?",
-    traceparent: "string?",
-    baggage: "string?",
-    caller: "string?",
-    data: "json?"
-  },
-  invocationresult: {
-    invocation_id: "id",
-    function_id: "id",
-    traceparent: "string?",
-    baggage: "string?",
-    error: "error?",
-    result: "json?"
-  },
-  invocationprogress: {
-    invocation_id: "id",
-    data: "json!"
-  },
-  cancelinvocation: {
-    invocation_id: "id",
-    reason: "string?"
-  },
-  reattach: {
-    previous_worker_id: "string",
-    reattach_token: "string"
-  },
-  workerregistered: {
-    worker_id: "string",
-    reattach_token: "string",
-    capabilities: "strings"
-  },
-  registrationrejected: {
-    code: "string",
-    namespace: "string",
-    function_id: "string?",
-    worker_name: "string?",
-    owner_worker_id: "string?",
-    message: "string?"
-  },
-  error: {
-    error: "error"
-  },
-  ping: {},
-  pong: {},
-  registerservice: {
-    id: "id"
-  }
-};
-var FROM_ENGINE = /* @__PURE__ */ new Set([
-  "cancelinvocation",
-  "error",
-  "invocationprogress",
-  "invocationresult",
-  "invokefunction",
-  "ping",
-  "pong",
-  "registertrigger",
-  "registrationrejected",
-  "triggerregistrationresult",
-  "unregistertrigger",
-  "workerregistered"
-]);
-function decodeEngineMessage(text) {
-  return read(parseMessage(text), FROM_ENGINE);
-}
-function parseMessage(text) {
-  let value;
-  try {
-    value = JSON.parse(text);
-  } catch (thrown) {
-    throw bad(`message: expected JSON: ${thrown.message}`);
-  }
-  if (!isObject(value)) throw unexpected("message", "an object", value);
-  return value;
-}
-function encodeMessage(message) {
-  const fields = message;
-  const ordered = {
-    type: message.type
-  };
-  for (const name in FIELDS[message.type]) {
-    if (fields[name] !== void 0) ordered[name] = fields[name];
-  }
-  try {
-    return JSON.stringify(ordered);
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message.split("\n", 1)[0] : String(cause);
-    throw new EngineError("serialization_error", `${message.type}: not JSON: ${reason}`, {
-      cause
-    });
-  }
-}
-function read(message, known) {
-  const { type } = message;
-  if (typeof type !== "string") throw unexpected("type", "a string", type);
-  if (!known.has(type)) throw unexpected("type", "a known type of message", type);
-  if (isPlain2(message, type)) return message;
-  const kinds = FIELDS[type];
-  const result = {
-    type
-  };
-  for (const name in kinds) {
-    const kind = kinds[name];
-    const value = Object.hasOwn(message, name) ? message[name] : void 0;
-    if (kind === "json!") {
-      if (value === void 0) throw unexpected(`${type}.${name}`, "any JSON", value);
-      result[name] = value;
-    } else if (value !== void 0 && value !== null) {
-      const plain = kind.endsWith("?") ? kind.slice(0, -1) : kind;
-      result[name] = readField(plain, value, type, name);
-    } else if (!kind.endsWith("?")) {
-      throw unexpected(`${type}.${name}`, EXPECTED[kind], value);
-    }
-  }
-  return result;
-}
-function isPlain2(message, type) {
-  const fields = PLAIN.get(type);
-  if (!fields) return false;
-  let missing = fields.required;
-  for (const name in message) {
-    const kind = fields.kinds.get(name);
-    const value = message[name];
-    switch (kind) {
-      case "id":
-        missing--;
-        if (typeof value !== "string" || value.length > ID_CHARS_MAX) return false;
-        break;
-      case "id?":
-        if (typeof value !== "string" || value.length > ID_CHARS_MAX) return false;
-        break;
-      case "string?":
-        if (typeof value !== "string") return false;
-        break;
-      case "timeout?":
-        if (!isTimeout2(value)) return false;
-        break;
-      case "json?":
-        if (value === null) return false;
-        break;
-      default:
-        if (name !== "type") return false;
-    }
-  }
-  return missing === 0;
-}
-var PLAIN = new Map([
-  "invokefunction",
-  "invocationresult"
-].map((type) => {
-  const fields = Object.entries(FIELDS[type]);
-  const required = fields.filter(([, kind]) => !kind.endsWith("?")).length;
-  return [
-    type,
-    {
-      kinds: new Map(fields),
-      required
-    }
-  ];
-}));
-var EXPECTED = {
-  action: "an object",
-  error: "an error object",
-  id: "a string",
-  json: "any JSON",
-  namespace: "a namespace",
-  object: "an object",
-  string: "a string",
-  strings: "an array of strings",
-  timeout: `an integer from 1 to ${TIMEOUT_MS_MAX}`
-};
-function readField(kind, value, type, name) {
-  switch (kind) {
-    case "json":
-      return value;
-    case "error":
-      return normaliseError(value);
-    case "action":
-      return readAction(value, `${type}.${name}`);
-    case "namespace":
-      if (typeof value === "string" && value !== "" && value.length <= ID_CHARS_MAX) return value;
-      if (typeof value === "string" && value !== "") {
-        const most = `expected at most ${ID_CHARS_MAX} characters, received ${value.length}`;
-        throw new EngineError("INVALID_NAMESPACE", `${type}.${name}: ${most}`);
-      }
-      throw new EngineError("INVALID_NAMESPACE", `${type}.${name}: expected a string that is not empty, received ${quoted(value)}`);
-    case "id":
-      if (typeof value === "string" && value.length <= ID_CHARS_MAX) return value;
-      if (typeof value !== "string") break;
-      throw unexpected(`${type}.${name}`, `at most ${ID_CHARS_MAX} characters`, value.length);
-    case "string":
-      if (typeof value === "string") return value;
-      break;
-    case "object":
-      if (isObject(value)) return value;
-      break;
-    case "strings":
-      if (Array.isArray(value) && value.every((item) => typeof item === "string")) return value;
-      break;
-    case "timeout":
-      if (isTimeout2(value)) return value;
-  }
-  throw unexpected(`${type}.${name}`, EXPECTED[kind], value);
-}
-function isTimeout2(value) {
-  return Number.isInteger(value) && value >= 1 && value <= TIMEOUT_MS_MAX;
-}
-function readAction(value, path) {
-  if (!isObject(value)) throw unexpected(path, EXPECTED.action, value);
-  const { type, queue } = value;
-  if (type === "void") return {
-    type
-  };
-  if (type !== "enqueue") throw unexpected(`${path}.type`, `"void" or "enqueue"`, type);
-  if (typeof queue !== "string") throw unexpected(`${path}.queue`, "a string", queue);
-  const action = {
-    type,
-    queue
-  };
-  for (const name of ENQUEUE_OPTIONS) {
-    const option = value[name];
-    if (option !== void 0 && option !== null) action[name] = option;
-  }
-  return action;
-}
-var ENQUEUE_OPTIONS = [
-  "id",
-  "delay_ms",
-  "run_at_ms",
-  "priority",
-  "expires_ms",
-  "timeout_ms",
-  "keep_result_ms"
-];
-function isObject(value) {
-  return value !== null && typeof value === "object" && !Array.isArray(value);
-}
-function unexpected(path, expected, received) {
-  return bad(`${path}: expected ${expected}, received ${quoted(received)}`);
-}
-function bad(message) {
-  return new EngineError("bad_message", message);
-}
-function quoted(value) {
-  if (value === void 0) return "nothing";
-  if (Array.isArray(value)) return "an array";
-  if (isObject(value)) return "an object";
-  const text = JSON.stringify(typeof value === "string" ? value.slice(0, 60) : value);
-  return typeof value === "string" && value.length > 60 ? `${text}\u2026` : text;
-}
-
 // sdk/typescript/calls.ts
 var FUNCTION_ID = '","function_id":';
 var ENVELOPE_BYTES = 200;
@@ -6757,7 +6822,7 @@ function checkRequest(request, timeoutMs) {
   checkNamespace(request.namespace);
   checkTimeout("timeout_ms", timeoutMs);
   if (request.onProgress) checkCallable("onProgress", request.onProgress);
-  if (request.action?.type === "enqueue") checkId("queue", request.action.queue, '"mail"');
+  if (request.action?.type === "enqueue") checkEnqueue(request.action);
 }
 function unreachable() {
   return errorBody("engine_unreachable", "There is no connection to the engine; try again later");
@@ -7484,64 +7549,6 @@ function eventOf(item) {
   }
   return `${text}
 `;
-}
-
-// sdk/typescript/wire/member_text.ts
-var BACKSLASH2 = 92;
-function memberText(json, name) {
-  let at = afterSpace(json, 0);
-  if (json[at] !== "{") return void 0;
-  let found;
-  for (; ; ) {
-    at = afterSpace(json, at + 1);
-    if (json[at] !== '"') return found;
-    const keyEnd = stringEnd(json, at);
-    const isIt = keyOf(json, at, keyEnd) === name;
-    const start = afterSpace(json, afterSpace(json, keyEnd) + 1);
-    const end3 = valueEnd(json, start);
-    if (isIt) found = json.slice(start, end3);
-    at = afterSpace(json, end3);
-    if (json[at] !== ",") return found;
-  }
-}
-function keyOf(json, start, end3) {
-  const inside = json.slice(start + 1, end3 - 1);
-  return inside.includes("\\") ? JSON.parse(json.slice(start, end3)) : inside;
-}
-function afterSpace(json, from) {
-  let at = from;
-  while (isSpace(json.charCodeAt(at))) at++;
-  return at;
-}
-function isSpace(code) {
-  return code === 32 || code === 10 || code === 13 || code === 9;
-}
-function valueEnd(json, start) {
-  const first = json[start];
-  if (first === '"') return stringEnd(json, start);
-  if (first !== "{" && first !== "[") {
-    const behind = json.slice(start).search(/[,}\]\s]/);
-    return behind < 0 ? json.length : start + behind;
-  }
-  const marks = /["{}[\]]/g;
-  marks.lastIndex = start;
-  let depth = 0;
-  for (let mark = marks.exec(json); mark; mark = marks.exec(json)) {
-    if (mark[0] === '"') marks.lastIndex = stringEnd(json, mark.index);
-    else if (mark[0] === "{" || mark[0] === "[") depth++;
-    else if (--depth === 0) return marks.lastIndex;
-  }
-  return json.length;
-}
-function stringEnd(json, start) {
-  let at = json.indexOf('"', start + 1);
-  while (at >= 0 && isEscaped(json, at)) at = json.indexOf('"', at + 1);
-  return at < 0 ? json.length : at + 1;
-}
-function isEscaped(json, at) {
-  let first = at;
-  while (json.charCodeAt(first - 1) === BACKSLASH2) first--;
-  return (at - first) % 2 === 1;
 }
 
 // sdk/typescript/handlers.ts

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_browser.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:d4edd984faac89edeb649a8e616ac5cd797b823e6eb5344ebc8668b847a4a3a8
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:dee833ca78e2d2b85d7b9c0c9335022fd920b365537a256a478850352cea562b
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {
@@ -371,9 +371,137 @@ function thrownText(thrown) {
 // sdk/typescript/wire/limits.ts
 var WORKER_PORT = 49134;
 var ENGINE_URL_DEFAULT = `ws://127.0.0.1:${WORKER_PORT}`;
+var TIMEOUT_MS_MAX = 6048e5;
 var ID_CHARS_MAX = 1024;
 var OPEN_TIMEOUT_MS = 1e4;
 var BATCH_CHARS_MAX = 64 * 1024;
+
+// sdk/typescript/wire/codec.ts
+var NAMED = {
+  trigger_type: "id",
+  function_id: "id"
+};
+var FIELDS = {
+  registerfunction: {
+    id: "id",
+    namespace: "namespace?",
+    description: "string?",
+    request_format: "json?",
+    response_format: "json?",
+    metadata: "json?",
+    invocation: "object?"
+  },
+  unregisterfunction: {
+    id: "id",
+    namespace: "namespace?"
+  },
+  registertriggertype: {
+    id: "id",
+    description: "string",
+    namespace: "namespace?",
+    trigger_request_format: "json?",
+    call_request_format: "json?"
+  },
+  unregistertriggertype: {
+    id: "id",
+    namespace: "namespace?"
+  },
+  registertrigger: {
+    id: "id",
+    ...NAMED,
+    namespace: "namespace?",
+    trigger_namespace: "namespace?",
+    metadata: "json?",
+    config: "json?"
+  },
+  triggerregistrationresult: {
+    id: "id",
+    ...NAMED,
+    error: "error?"
+  },
+  unregistertrigger: {
+    id: "id",
+    trigger_type: "id?"
+  },
+  invokefunction: {
+    invocation_id: "id?",
+    function_id: "id",
+    namespace: "namespace?",
+    action: "action?",
+    timeout_ms: "timeout?",
+    metadata: "json?",
+    traceparent: "string?",
+    baggage: "string?",
+    caller: "string?",
+    data: "json?"
+  },
+  invocationresult: {
+    invocation_id: "id",
+    function_id: "id",
+    traceparent: "string?",
+    baggage: "string?",
+    error: "error?",
+    result: "json?"
+  },
+  invocationprogress: {
+    invocation_id: "id",
+    data: "json!"
+  },
+  cancelinvocation: {
+    invocation_id: "id",
+    reason: "string?"
+  },
+  reattach: {
+    previous_worker_id: "string",
+    reattach_token: "string"
+  },
+  workerregistered: {
+    worker_id: "string",
+    reattach_token: "string",
+    capabilities: "strings"
+  },
+  registrationrejected: {
+    code: "string",
+    namespace: "string",
+    function_id: "string?",
+    worker_name: "string?",
+    owner_worker_id: "string?",
+    message: "string?"
+  },
+  error: {
+    error: "error"
+  },
+  ping: {},
+  pong: {},
+  registerservice: {
+    id: "id"
+  }
+};
+var PLAIN = new Map([
+  "invokefunction",
+  "invocationresult"
+].map((type) => {
+  const fields = Object.entries(FIELDS[type]);
+  const required = fields.filter(([, kind]) => !kind.endsWith("?")).length;
+  return [
+    type,
+    {
+      kinds: new Map(fields),
+      required
+    }
+  ];
+}));
+var EXPECTED = {
+  action: "an object",
+  error: "an error object",
+  id: "a string",
+  json: "any JSON",
+  namespace: "a namespace",
+  object: "an object",
+  string: "a string",
+  strings: "an array of strings",
+  timeout: `an integer from 1 to ${TIMEOUT_MS_MAX}`
+};
 
 // sdk/typescript/arguments.ts
 var MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
