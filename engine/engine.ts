@@ -411,6 +411,7 @@ class AssembledEngine implements Engine {
           onCut: (address, reason) => this.#log.debug("a WebSocket was cut", { address, reason }),
         }),
         directory,
+        engines: this.#cluster?.engines,
         turns: this.#ticks,
         firings: this.#router.firings,
         keeping: new LocalKeeping({ clock: systemClock, log: this.#log }),

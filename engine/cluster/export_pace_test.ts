@@ -26,6 +26,7 @@ function setup(lookMs = 0) {
     },
     isEngine: () => false,
     isShared: () => false,
+    namespace: "own",
   });
   const register = (id: string): void => worker.say({ type: "registerfunction", id });
   const change = (): void => pace.changed(() => [link]);

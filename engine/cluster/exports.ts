@@ -4,7 +4,8 @@
  *
  * Each is one frame and the frame that takes it back. Functions of built-in workers stay here:
  * every engine has them, except those of built-ins that are shared because they run at one engine
- * only. What came from another engine is not passed on: every engine gets it from its owner.
+ * only, and what an engine offers under its own name. What came from another engine is not passed
+ * on: every engine gets it from its owner.
  *
  * @module
  */
@@ -24,6 +25,8 @@ export interface ExportSources {
   isEngine(worker_id: string): boolean;
   /** Whether a built-in worker runs at one engine only, and that is this one. */
   isShared(builtin: string): boolean;
+  /** Namespace whose functions are offered whatever registers them. */
+  readonly namespace: string;
 }
 
 /** Everything that this engine offers now. */
@@ -55,9 +58,10 @@ export function* changes(before: Exports, after: Exports): Generator<string> {
 type Add = (undo: unknown, frame: unknown) => void;
 
 function isOffered(
-  { worker_id, worker_name, builtin }: FunctionView | TriggerTypeView,
-  { isEngine, isShared }: ExportSources,
+  { worker_id, worker_name, builtin, namespace }: FunctionView | TriggerTypeView,
+  { isEngine, isShared, namespace: own }: ExportSources,
 ): boolean {
+  if (namespace === own) return true;
   return builtin ? isShared(worker_name) : !isEngine(worker_id);
 }
 

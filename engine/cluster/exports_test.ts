@@ -8,7 +8,12 @@ function setup() {
   const worker = open();
   const isEngine = (id: string): boolean => id === b.worker_id;
   const shared = new Set<string>();
-  const sources = { directory: router.directory, isEngine, isShared: (n: string) => shared.has(n) };
+  const sources = {
+    directory: router.directory,
+    isEngine,
+    isShared: (n: string) => shared.has(n),
+    namespace: "own",
+  };
   const frames = () => [...exportsOf(sources).values()].map((frame) => JSON.parse(frame));
   return { openBuiltin, b, worker, shared, frames };
 }
@@ -49,6 +54,15 @@ Deno.test("functions and types of built-ins are offered only while those are sha
   assert.deepEqual(frames(), [
     { type: "registerfunction", id: "state::get" },
     { type: "registertriggertype", id: "state", description: "Changes" },
+  ]);
+});
+
+Deno.test("what an engine offers under its own name is offered", () => {
+  const { openBuiltin, frames } = setup();
+  openBuiltin("engine").say({ type: "registerfunction", id: "cluster::ask", namespace: "own" });
+
+  assert.deepEqual(frames(), [
+    { type: "registerfunction", id: "cluster::ask", namespace: "own" },
   ]);
 });
 

@@ -12,7 +12,7 @@ import type { FunctionLoad } from "../core/function_table.ts";
 import type { Bus, BusAnswer, BusMessage } from "./transport.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Connection, ConnectionEvents } from "../ports/connection.ts";
-import type { Directory } from "../ports/directory.ts";
+import { type Directory, ENGINE_NAMESPACE } from "../ports/directory.ts";
 import type { Log } from "../ports/log.ts";
 import type { MemoryBudget } from "../ports/memory.ts";
 import type { Handover, Traffic } from "../ports/traffic.ts";
@@ -115,7 +115,9 @@ export class Links {
     this.#prefix = `E.${setup.cluster}`;
     const { router: { directory }, clock, isShared } = setup;
     const isEngine = (worker_id: string): boolean => this.#byPeer.has(worker_id);
-    this.#exports = new ExportPace({ clock, defer: setup.defer, directory, isEngine, isShared });
+    const namespace = ENGINE_NAMESPACE + setup.self.life;
+    const { defer } = setup;
+    this.#exports = new ExportPace({ clock, defer, directory, isEngine, isShared, namespace });
     this.#loads = new LoadReports(setup.router);
   }
 

@@ -10,7 +10,9 @@
 import type { ClusterSettings } from "../ports/config.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
+import type { Engines } from "../ports/directory.ts";
 import type { MemoryBudget } from "../ports/memory.ts";
+import { ClusterEngines } from "./cluster_engines.ts";
 import { type LinkedRouter, Links } from "./links.ts";
 import { NatsBus } from "./nats_bus.ts";
 
@@ -55,7 +57,7 @@ export interface ClusterKeeper extends AsyncDisposable {
 /** A running cluster. */
 export interface Cluster extends AsyncDisposable {
   readonly parts: ClusterParts;
-  readonly links: Links;
+  readonly engines: Engines;
   /** Opens links to the other engines; to be called when this engine takes calls. */
   join(): void;
   /** What is registered at this engine has changed. */
@@ -71,10 +73,11 @@ export function startCluster(setup: ClusterSetup): Cluster {
   const { settings, clock, log, router, memory, version, maxMessageBytes } = setup;
   const bus = new NatsBus({ settings, clock, log });
   const life = newLife();
+  const self = { life, name: settings.engine_name, version };
   let shared: readonly string[] = [];
   const links = new Links({
     cluster: settings.name,
-    self: { life, name: settings.engine_name, version },
+    self,
     bus,
     clock,
     log,
@@ -100,7 +103,7 @@ export function startCluster(setup: ClusterSetup): Cluster {
   };
   return {
     parts,
-    links,
+    engines: new ClusterEngines({ settings, clock, links, bus, self }),
     join: () => links.start(),
     changed: () => links.changed(),
     drain: () => new Promise((resolve) => links.drain(resolve)),

@@ -176,6 +176,7 @@ export class LiveDirectory implements Directory {
       suspect: peer.isSuspect,
       announced: announced !== undefined,
       builtin: peer.isBuiltin,
+      ...engineOf(peer),
       operator: info.operator ?? false,
       function_count: this.#sources.functions.countOf(peer),
       trigger_count: this.#sources.triggers.triggersOf(peer),
@@ -219,6 +220,7 @@ function viewOfEntry(
     ...(invocation === undefined ? {} : { invocation }),
     internal: isInternal(metadata),
     builtin: peer.isBuiltin,
+    ...engineOf(peer),
     worker_ids: replicas.map((replica) => replica.peer.id),
     ...contenders.length > 0 && { contenders },
   };
@@ -290,6 +292,10 @@ class EntryView implements FunctionView {
     return this.#peer.isBuiltin;
   }
 
+  get engine(): string {
+    return this.#peer.info.engine!;
+  }
+
   get worker_ids(): readonly string[] {
     return this.#entry.replicas.map(({ peer }) => peer.id);
   }
@@ -331,6 +337,7 @@ function viewOfType(
       : { configuration_schema: trigger_request_format }),
     ...(call_request_format === undefined ? {} : { request_schema: call_request_format }),
     builtin: peer.isBuiltin,
+    ...engineOf(peer),
     instance_count: triggers.size,
   };
 }
@@ -397,7 +404,13 @@ function viewOfTrigger(trigger: Trigger, reasons: TriggerReasons): TriggerView {
     reason: reasons.of(trigger),
     worker_id: owner.id,
     worker_name: owner.nameFor(function_id),
+    ...engineOf(owner),
   };
+}
+
+/** The engine behind a connection; nothing for a worker. */
+function engineOf({ info: { engine } }: Peer): { readonly engine?: string } {
+  return engine === undefined ? {} : { engine };
 }
 
 /** Whether a function's metadata hides it from listings. */

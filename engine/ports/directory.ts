@@ -22,7 +22,9 @@ export interface FunctionView {
   readonly internal: boolean;
   /** Registered by a built-in worker. */
   readonly builtin: boolean;
-  /** Connections that registered it, the newest last. */
+  /** Name of the other engine whose workers offer it; absent if a worker here does. */
+  readonly engine?: string;
+  /** Connections that registered it, other engines first, the newest last. */
   readonly worker_ids: readonly string[];
   /**
    * Names of the workers that offer it, if they differ and `engine.shared_functions` does not list
@@ -41,6 +43,8 @@ export interface TriggerTypeView {
   readonly configuration_schema?: Json;
   readonly request_schema?: Json;
   readonly builtin: boolean;
+  /** Name of the other engine whose worker provides it; absent for one here. */
+  readonly engine?: string;
   /** Number of triggers of the type, parked ones included. */
   readonly instance_count: number;
 }
@@ -61,6 +65,8 @@ export interface TriggerView {
   /** Connection that registered it. */
   readonly worker_id: string;
   readonly worker_name: string;
+  /** Name of the other engine whose worker registered it; absent for one here. */
+  readonly engine?: string;
 }
 
 /** A connection. */
@@ -81,6 +87,8 @@ export interface WorkerView {
   readonly suspect: boolean;
   readonly announced: boolean;
   readonly builtin: boolean;
+  /** Name of the engine, if the connection leads to another one; absent for a worker. */
+  readonly engine?: string;
   /** A command line of the engine's own user on this machine: may manage workers. */
   readonly operator: boolean;
   readonly function_count: number;
@@ -126,4 +134,48 @@ export interface Directory {
   /** All connections, including those without an announcement. */
   workers(): WorkerView[];
   worker(id: string): WorkerView | undefined;
+}
+
+/** Namespace of what one engine of a cluster offers to the others, before its life. */
+export const ENGINE_NAMESPACE = "engine@";
+
+/** The link to another engine. */
+export interface EngineLinkView {
+  readonly age_ms: number;
+  /** Time there and back; `null` before the first ping. */
+  readonly rtt_ms: number | null;
+  /** Calls since the link was opened: sent there, and received from there. */
+  readonly calls_out: number;
+  readonly calls_in: number;
+  readonly bytes_out: number;
+  readonly bytes_in: number;
+  readonly queued_bytes: number;
+}
+
+/** An engine of the cluster. */
+export interface EngineView {
+  /** Of its start; never used again. */
+  readonly life: string;
+  /** Need not be unique. */
+  readonly name: string;
+  readonly version: string;
+  /** `here`: this engine. */
+  readonly state: "here" | "linked" | "draining";
+  /** Whether it keeps the state of the cluster. */
+  readonly keeper: boolean;
+  /** `null` for this engine. */
+  readonly link: EngineLinkView | null;
+}
+
+/** The engines of the cluster, this one first. */
+export interface Engines {
+  /** Name of the cluster. */
+  readonly cluster: string;
+  /** Life of this engine. */
+  readonly life: string;
+  /** Whether what joins the engines can be reached now. */
+  readonly isConnected: boolean;
+  list(): EngineView[];
+  /** How often links have ended, by reason. */
+  ends(): ReadonlyMap<string, number>;
 }

@@ -211,3 +211,74 @@ Deno.test("every engine serves every route, as long as its worker is there", opt
 
   await again.shutdown();
 });
+
+Deno.test(
+  "an engine shows what is at the others: workers, functions, traces, links",
+  options,
+  async () => {
+    await using nats = await startNats({ jetstream: false });
+    await using a = await startEngine("a", { nats: nats.urls });
+    await using b = await startEngine("b", { nats: nats.urls });
+    const [worker, caller] = [offer(b), a.connect("caller")];
+    const ask = <Answer>(function_id: string, payload: unknown = {}): Promise<Answer> =>
+      caller.trigger<unknown, Answer>({ function_id, payload });
+    await untilCallable(caller, "w::echo");
+    const [trace_id, span_id] = ["5".repeat(32), "6".repeat(16)];
+    worker.registerFunction("w::traced", () => 1);
+    caller.registerFunction("a::begin", () => caller.trigger({ function_id: "w::traced" }));
+    await untilCallable(caller, "w::traced");
+    await caller.trigger(
+      {
+        function_id: "a::begin",
+        traceparent: `00-${trace_id}-${span_id}-01`,
+      } as Parameters<Worker["trigger"]>[0],
+    );
+
+    const { engines } = await ask<{ engines: Record<string, unknown>[] }>(
+      "engine::cluster::engines",
+    );
+    assert.deepEqual(engines.map(({ name, state }) => [name, state]), [["a", "here"], [
+      "b",
+      "linked",
+    ]]);
+    const { functions } = await ask<{ functions: Record<string, unknown>[] }>(
+      "engine::functions::list",
+    );
+    const shown = functions.map(({ function_id, engine }) => `${function_id} ${engine ?? "here"}`);
+    assert.ok(shown.includes("w::echo b") && shown.includes("a::begin here"), `${shown}`);
+    const { workers } = await ask<{ workers: Record<string, unknown>[] }>("engine::workers::list");
+    const found = workers.filter(({ name }) => name === "w" || name === "caller");
+    assert.deepEqual(found.map(({ name, engine }) => [name, engine]), [["caller", undefined], [
+      "w",
+      "b",
+    ]]);
+
+    interface Span {
+      readonly name: string;
+      readonly engine?: string;
+      readonly children: Span[];
+    }
+    const flat = (spans: Span[]): Span[] => spans.flatMap((one) => [one, ...flat(one.children)]);
+    await until(async () => {
+      const { roots } = await ask<{ roots: Span[] }>("engine::traces::tree", { trace_id });
+      const spans = flat(roots);
+      const isOne = roots.length === 1;
+      return isOne &&
+        spans.some(({ engine, name }) => engine === "b" && name.includes("w::traced"));
+    });
+
+    const page = async (path: string): Promise<string> =>
+      await (await fetch(`http://127.0.0.1:${a.port}${path}`)).text();
+    const metrics = await page("/metrics");
+    assert.match(metrics, /engine_cluster_engines 2/);
+    assert.match(metrics, /engine_cluster_link_calls_total\{engine="b",.*direction="out"\} [1-9]/);
+    assert.match(metrics, /engine_cluster_link_rtt_seconds\{engine="b"/);
+    assert.equal(JSON.parse(await page("/readyz")).cluster, "linked");
+    await nats.nodes[0]!.kill();
+    await until(async () => {
+      const { ready, cluster } = JSON.parse(await page("/readyz"));
+      return ready && cluster === "away";
+    });
+    await Promise.all([worker.shutdown(), caller.shutdown()]);
+  },
+);

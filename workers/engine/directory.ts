@@ -80,11 +80,24 @@ const ListTriggers = v.object({
   include_internal: v.nullish(v.boolean()),
 });
 const TriggerInfo = v.object({ id: v.text(1) });
-const ListWorkers = v.object({ ...PageFields, search: Text, runtime: Text, status: Text });
+const ListWorkers = v.object({
+  ...PageFields,
+  search: Text,
+  runtime: Text,
+  status: Text,
+  local: v.nullish(v.boolean()),
+});
 const WorkerInfo = v.object({ name: v.text(1), namespace: Text });
 
-/** Registers the discovery functions. */
-export function registerDirectory(registry: CheckedFunctions, all: Directory): void {
+/** Lists the workers of other engines; those that do not answer are left out. */
+export type WorkersElsewhere = (query: JsonObject) => Promise<JsonObject[]>;
+
+/** Registers the discovery functions; `elsewhere`: see {@linkcode WorkersElsewhere}. */
+export function registerDirectory(
+  registry: CheckedFunctions,
+  all: Directory,
+  elsewhere: WorkersElsewhere = () => Promise.resolve([]),
+): void {
   registerFunctionQueries(registry, all);
   const types = "Available trigger types, in pages";
   registry.addQuery("engine::triggers::list", types, ListTypes, (query) => {
@@ -105,8 +118,13 @@ export function registerDirectory(registry: CheckedFunctions, all: Directory): v
     return describeTrigger(seenBy(all, caller), id, registry);
   });
   const workers = "Connected workers, in pages";
-  registry.addQuery("engine::workers::list", workers, ListWorkers, (query) => {
-    return pageAnswer("workers", listWorkers(all, query));
+  registry.addQuery("engine::workers::list", workers, ListWorkers, async (query) => {
+    const page = listWorkers(all, query);
+    const { local, cursor, search, runtime, status } = query;
+    // Those of other engines come with the first page, behind its own.
+    const filter = { search, runtime, status } as JsonObject;
+    const others = local || cursor ? [] : await elsewhere(filter);
+    return pageAnswer("workers", { ...page, entries: [...page.entries, ...others] });
   });
   registry.addQuery(
     "engine::workers::info",
@@ -300,7 +318,7 @@ function listWorkers(directory: Directory, query: v.InferOutput<typeof ListWorke
   const { search, runtime, status } = query;
   const hasText = searchFor(search);
   const views = directory.workers().filter((view) =>
-    (view.announced || view.builtin) &&
+    (view.announced || view.builtin) && view.engine === undefined &&
     (!runtime || view.runtime === runtime) &&
     (!status || view.status === status || (status === "suspect" && view.suspect)) &&
     hasText(view.name, view.description)
@@ -393,6 +411,11 @@ function invalid(message: string): EngineError {
   return new EngineError("INVALID_ARGUMENTS", message);
 }
 
+/** The other engine of a row; nothing for one of this engine. */
+function engineOf({ engine }: { readonly engine?: string }): JsonObject {
+  return engine === undefined ? {} : { engine };
+}
+
 /** A function in a list. */
 export function functionSummary(view: FunctionView): JsonObject {
   const { function_id, namespace, worker_name, description, metadata } = view;
@@ -400,6 +423,7 @@ export function functionSummary(view: FunctionView): JsonObject {
     function_id,
     namespace,
     worker_name,
+    ...engineOf(view),
     ...description !== undefined && { description },
     ...metadata !== undefined && { metadata },
   };
@@ -457,7 +481,7 @@ function functionDetail(view: FunctionView, triggers: readonly TriggerView[]): J
 /** A trigger type in a list: no schemas. */
 function typeSummary(view: TriggerTypeView): JsonObject {
   const { id, namespace, worker_name, description } = view;
-  return { id, namespace, worker_name, description };
+  return { id, namespace, worker_name, ...engineOf(view), description };
 }
 
 /** A trigger type with its schemas, `null` where it has none. */
@@ -481,6 +505,7 @@ export function triggerSummary(view: TriggerView): JsonObject {
     function_id,
     worker_name,
     worker_id,
+    ...engineOf(view),
     status: statusOf(view),
     ...reason !== null && { reason },
     config,

@@ -8,6 +8,7 @@ import { fitConfig } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
 import { registerChannels } from "./channels.ts";
 import { registerDirectory } from "./directory.ts";
+import { registerEngines, workersElsewhere } from "./engines.ts";
 import { CheckedFunctions } from "./functions.ts";
 import { registerStateFile } from "./state_file.ts";
 import { registerSettings, registerSupervision } from "./supervision.ts";
@@ -24,7 +25,9 @@ export const engine: BuiltinWorker<v.InferOutput<typeof Config>> = {
   configSchema: () => v.jsonSchema(Config),
   start(worker, _config, host) {
     const registry = new CheckedFunctions(worker);
-    registerDirectory(registry, host.directory);
+    const { directory, engines } = host;
+    registerDirectory(registry, directory, (query) => workersElsewhere(worker, engines, query));
+    registerEngines({ worker, registry, directory, engines });
     registerChannels(registry, host.channels);
     registerSupervision(registry, host);
     registerSettings(registry, host);

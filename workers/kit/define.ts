@@ -16,7 +16,7 @@ import type {
   Refusal,
   Upgrade,
 } from "../../engine/ports/connection.ts";
-import type { Directory } from "../../engine/ports/directory.ts";
+import type { Directory, Engines } from "../../engine/ports/directory.ts";
 import type { EventListener } from "../../engine/ports/events.ts";
 import type { Firings } from "../../engine/ports/firings.ts";
 import type { SocketBounds } from "../../engine/ports/listen.ts";
@@ -67,6 +67,8 @@ export interface EngineHost extends Host {
   /** Makes WebSockets of connections to a port of its own. */
   readonly webSockets: WebSockets;
   readonly directory: Directory;
+  /** The engines of the cluster; absent: this engine is alone. */
+  readonly engines?: Engines | undefined;
   /** Turns on the thread, for work in parts. */
   readonly turns: Turns;
   /** Calls for one event to the functions of many triggers. */

@@ -20,6 +20,7 @@
 import type { CallTraces } from "../../engine/ports/telemetry.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
+import { askEngines } from "../kit/engines.ts";
 import {
   type ObservabilityConfig,
   observabilityConfigSchema,
@@ -89,7 +90,7 @@ function assemble(
   host: EngineHost,
   started: AsyncDisposableStack,
 ): ObservabilityParts {
-  const { clock, directory, traces } = host;
+  const { clock, directory, engines, traces } = host;
   configure(traces, config);
   const redactor = new Redactor(config.redact);
   const log = workerLog(host.log);
@@ -123,6 +124,7 @@ function assemble(
     turns,
     isOperator,
     isInEngine: (id) => directory.worker(id)?.builtin === true,
+    ask: engines && ((function_id, payload) => askEngines(worker, engines, function_id, payload)),
   });
   registerLogFunctions(worker, {
     store: logs,

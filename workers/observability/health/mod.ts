@@ -10,6 +10,7 @@
  * @module
  */
 import type { Clock } from "../../../engine/ports/clock.ts";
+import type { Engines } from "../../../engine/ports/directory.ts";
 import type { Store } from "../../../engine/ports/store.ts";
 import type { Supervision } from "../../../engine/ports/supervision.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
@@ -100,10 +101,10 @@ function measurements(
 }
 
 function servePages(
-  { clock, store, supervision, servePage }: EngineHost,
+  { clock, store, supervision, servePage, engines }: EngineHost,
   disk: DataDisk,
 ): Disposable {
-  const ready = new ReadyCheck({ clock, store, supervision, disk });
+  const ready = new ReadyCheck({ clock, store, supervision, disk, engines });
   const json = (status: number, value: unknown) => ({
     status,
     contentType: "application/json; charset=utf-8",
@@ -124,6 +125,7 @@ export interface ReadyParts {
   readonly store: Pick<Store, "get">;
   readonly supervision: Pick<Supervision, "list">;
   readonly disk: Pick<DataDisk, "read">;
+  readonly engines?: Pick<Engines, "isConnected"> | undefined;
 }
 
 /** The body of `/readyz`. */
@@ -131,6 +133,11 @@ export interface Readiness {
   readonly ready: boolean;
   /** Why the engine is not ready, for people. */
   readonly reasons: readonly string[];
+  /**
+   * Whether other engines can be reached; absent in an engine that is alone. Without them an engine
+   * is ready, since its own workers and routes go on.
+   */
+  readonly cluster?: "linked" | "away";
 }
 
 /** Need not exist: only whether the store answers counts. */
@@ -162,7 +169,9 @@ export class ReadyCheck {
       this.#parts.disk.read(),
     ]);
     const reasons = [...store, ...problem === null ? [] : [problem], ...workers];
-    return { ready: reasons.length === 0, reasons };
+    const { engines } = this.#parts;
+    const cluster = engines && { cluster: engines.isConnected ? "linked" : "away" } as const;
+    return { ready: reasons.length === 0, reasons, ...cluster };
   }
 
   async #storeReason(): Promise<string[]> {

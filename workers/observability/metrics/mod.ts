@@ -86,8 +86,9 @@ async function loadExport(
 }
 
 function pageOf(host: EngineHost, sampler: Sampler, workers: WorkerMonitor): PageSources {
-  const { meters, store, traces, memory, channels } = host;
+  const { meters, store, traces, memory, channels, engines } = host;
   return {
+    engines,
     meters,
     sampler,
     workers,

@@ -7,6 +7,7 @@
  * @module
  */
 import type { Channels, ChannelStats } from "../../../engine/ports/channels.ts";
+import type { EngineLinkView, Engines } from "../../../engine/ports/directory.ts";
 import type { MemoryBudget, MemoryUse } from "../../../engine/ports/memory.ts";
 import type { Store } from "../../../engine/ports/store.ts";
 import type { EngineInfo } from "../../../engine/ports/supervision.ts";
@@ -147,6 +148,8 @@ export interface PageSources {
   readonly traces: Pick<CallTraces, "usage">;
   readonly memory: MemoryBudget;
   readonly channels: Pick<Channels, "stats">;
+  /** The engines of the cluster; `undefined`: this engine is alone. */
+  readonly engines?: Engines | undefined;
   /** File descriptors of the process, and their bounds. */
   descriptors(): EngineInfo["descriptors"];
   /** Such as `0.1.0`. */
@@ -168,7 +171,40 @@ export function metricsPage(sources: PageSources): string {
   addStore(text, sources);
   addProcess(text, sources);
   addBounds(text, sources);
+  if (sources.engines) addCluster(text, sources.engines);
   return text.text;
+}
+
+function addCluster(text: PrometheusText, engines: Engines): void {
+  const all = engines.list();
+  const links = all.filter(({ link }) => link !== null);
+  const rows = (of: (link: EngineLinkView) => number | null, more: Labels = {}): Rows =>
+    links.map(({ name, life, link }) => [{ engine: name, life, ...more }, of(link!)]);
+  const prefix = "engine_cluster";
+  const isKeeper = all[0]!.keeper ? 1 : 0;
+  text.add(`${prefix}_engines`, "gauge", "Engines, this one included", [[{}, all.length]]);
+  text.add(`${prefix}_connected`, "gauge", "1 while NATS is reached", [
+    [{}, engines.isConnected ? 1 : 0],
+  ]);
+  text.add(`${prefix}_keeper`, "gauge", "1 while this engine keeps the state", [[{}, isKeeper]]);
+  text.add(
+    `${prefix}_link_rtt_seconds`,
+    "gauge",
+    "Time there and back",
+    rows(({ rtt_ms }) => rtt_ms === null ? null : rtt_ms / 1_000),
+  );
+  text.add(`${prefix}_link_calls_total`, "counter", "Calls over the link", [
+    ...rows(({ calls_out }) => calls_out, { direction: "out" }),
+    ...rows(({ calls_in }) => calls_in, { direction: "in" }),
+  ]);
+  text.add(`${prefix}_link_bytes_total`, "counter", "Bytes over the link", [
+    ...rows(({ bytes_out }) => bytes_out, { direction: "out" }),
+    ...rows(({ bytes_in }) => bytes_in, { direction: "in" }),
+  ]);
+  const queued = rows(({ queued_bytes }) => queued_bytes);
+  text.add(`${prefix}_link_queued_bytes`, "gauge", "Bytes that wait for the link", queued);
+  const ends = Array.from(engines.ends(), ([reason, count]) => [{ reason }, count] as const);
+  text.add(`${prefix}_link_ends_total`, "counter", "Links that have ended, by reason", ends);
 }
 
 /** A meter, or the sum of several. */

@@ -9,14 +9,16 @@
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { CallTraces } from "../../../engine/ports/telemetry.ts";
 import type { Handler } from "../../../sdk/typescript/options.ts";
-import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
+import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
+import type { EngineAnswer } from "../../kit/engines.ts";
 import { fit } from "../../kit/fit.ts";
 import * as v from "../../kit/schema.ts";
 import type { LogRing } from "../logs/store.ts";
 import { checkOperator } from "../retained.ts";
 import type { SearchTurns } from "../turns.ts";
 import { SummariesRequest, summarize, type TraceIndex } from "./index.ts";
+import { joinLists, joinTrees } from "./joined.ts";
 import {
   GroupRequest,
   groupSpans,
@@ -46,6 +48,8 @@ export interface TraceFunctionsSetup {
   isOperator(caller: string | undefined): boolean;
   /** Whether a connection belongs to a built-in worker. */
   isInEngine(worker_id: string): boolean;
+  /** Asks the other engines of the cluster; `undefined`: there are none. */
+  readonly ask?: ((function_id: string, payload: Json) => Promise<EngineAnswer[]>) | undefined;
 }
 
 /** Registers `engine::traces::*` and `engine::sampling::rules`. */
@@ -53,22 +57,27 @@ export function registerTraceFunctions(
   worker: Pick<Worker, "registerFunction">,
   setup: TraceFunctionsSetup,
 ): void {
-  const { clock, store, index, traces, turns } = setup;
+  const { clock, store, index, traces, turns, ask } = setup;
   const register = (name: string, description: string, handler: Handler): void => {
     worker.registerFunction(`engine::${name}`, handler, { description });
   };
-  register("traces::list", "Spans that match a filter", (payload, _, { caller, function_id }) => {
+  register("traces::list", "Spans that match a filter", async (payload, _, context) => {
+    const { caller, function_id } = context;
     const query = fit(function_id, ListRequest, payload);
-    return turns.take(caller, (turn) => {
+    const own = await turns.take(caller, (turn) => {
       return listSpans(store, query, setup.isOperator(caller), clock.wall(), turn);
     });
+    const isOfTraces = query.trace_id !== undefined || query.trace_ids !== undefined;
+    if (!ask || query.local || !isOfTraces) return own;
+    return joinLists(own, await ask(function_id, payload!));
   });
-  register("traces::tree", "The spans of one trace, as a tree", (payload, _, context) => {
+  register("traces::tree", "The spans of one trace, as a tree", async (payload, _, context) => {
     const { caller, function_id } = context;
-    const { trace_id } = fit(function_id, TreeRequest, payload);
-    return turns.take(caller, (turn) => {
+    const { trace_id, local } = fit(function_id, TreeRequest, payload);
+    const own = await turns.take(caller, (turn) => {
       return treeOf(store, trace_id, setup.isOperator(caller), turn);
     });
+    return !ask || local ? own : joinTrees(own, await ask(function_id, { trace_id }));
   });
   register("traces::group_by", "Spans with equal values of an attribute", (payload, _, context) => {
     const query = fit(context.function_id, GroupRequest, payload);

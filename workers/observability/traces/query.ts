@@ -62,6 +62,8 @@ export const ListRequest = v.nullish(
     attributes: Pairs,
     exclude_attributes: Pairs,
     include_internal: v.opt(v.boolean()),
+    /** Only what this engine recorded. */
+    local: v.opt(v.boolean()),
   }),
   {},
 );
@@ -70,7 +72,7 @@ export const ListRequest = v.nullish(
 export type ListQuery = v.InferOutput<typeof ListRequest>;
 
 /** Payload of `engine::traces::tree`. */
-export const TreeRequest = v.object({ trace_id: v.string() });
+export const TreeRequest = v.object({ trace_id: v.string(), local: v.opt(v.boolean()) });
 
 /** Payload of `engine::traces::group_by`. */
 export const GroupRequest = v.object({

@@ -1,0 +1,79 @@
+/**
+ * The engines of the cluster as listings and metrics show them.
+ *
+ * @module
+ */
+import type { Clock } from "../ports/clock.ts";
+import type { ClusterSettings } from "../ports/config.ts";
+import type { Engines, EngineView } from "../ports/directory.ts";
+import type { Link, OtherEngine } from "./link.ts";
+import { ENDS, type LinkEnd } from "./packet.ts";
+
+/** What is shown. */
+export interface ClusterEnginesSetup {
+  readonly settings: Pick<ClusterSettings, "name">;
+  readonly clock: Pick<Clock, "now">;
+  readonly links: { readonly all: readonly Link[]; readonly ends: ReadonlyMap<LinkEnd, number> };
+  readonly bus: { readonly isConnected: boolean };
+  /** This engine. */
+  readonly self: OtherEngine;
+}
+
+/** Reads links. */
+export class ClusterEngines implements Engines {
+  readonly #setup: ClusterEnginesSetup;
+  /** Life of the engine that keeps the state; `undefined` while it is not known. */
+  keeper: () => string | undefined = () => undefined;
+
+  constructor(setup: ClusterEnginesSetup) {
+    this.#setup = setup;
+  }
+
+  get cluster(): string {
+    return this.#setup.settings.name;
+  }
+
+  get life(): string {
+    return this.#setup.self.life;
+  }
+
+  get isConnected(): boolean {
+    return this.#setup.bus.isConnected;
+  }
+
+  list(): EngineView[] {
+    const { self, links } = this.#setup;
+    const here = {
+      ...self,
+      state: "here",
+      keeper: this.keeper() === self.life,
+      link: null,
+    } as const;
+    return [here, ...links.all.map((link) => this.#viewOf(link))];
+  }
+
+  ends(): ReadonlyMap<string, number> {
+    const keys = Object.keys(ENDS) as LinkEnd[];
+    return new Map(keys.map((key) => [key, this.#setup.links.ends.get(key) ?? 0]));
+  }
+
+  #viewOf(link: Link): EngineView {
+    const { engine: { life, name, version }, isDraining, rtt, calls } = link;
+    return {
+      life,
+      name,
+      version,
+      state: isDraining ? "draining" : "linked",
+      keeper: this.keeper() === life,
+      link: {
+        age_ms: Math.round(this.#setup.clock.now() - link.openedAt),
+        rtt_ms: rtt ?? null,
+        calls_out: calls.out,
+        calls_in: calls.in,
+        bytes_out: link.sentBytes,
+        bytes_in: link.receivedBytes,
+        queued_bytes: link.queuedBytes,
+      },
+    };
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * The engines of the cluster: a list of them, and answers to what other engines ask.
+ *
+ * Only connections of other engines may ask, and only for what every worker may read: the rights of
+ * the command line never travel from one engine to another.
+ *
+ * @module
+ */
+import { type Directory, ENGINE_NAMESPACE, type Engines } from "../../engine/ports/directory.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import type { Worker } from "../../sdk/typescript/worker.ts";
+import { ASK_FUNCTION, ASK_TIMEOUT_MS, askEngines } from "../kit/engines.ts";
+import { fit } from "../kit/fit.ts";
+import * as v from "../kit/schema.ts";
+import type { CheckedFunctions } from "./functions.ts";
+
+/** Functions that other engines may have called, each for what this engine alone knows. */
+const ASKED = ["engine::workers::list", "engine::traces::list", "engine::traces::tree"] as const;
+/** Workers of one other engine in a list. */
+const WORKERS_MAX = 1_000;
+
+const Nothing = v.object({});
+const Ask = v.object({ function_id: v.picklist(ASKED), payload: v.looseObject({}) });
+
+/** What the functions use. */
+export interface EnginesSetup {
+  readonly worker: Pick<Worker, "registerFunction" | "trigger">;
+  readonly registry: CheckedFunctions;
+  readonly directory: Pick<Directory, "worker">;
+  readonly engines: Engines | undefined;
+}
+
+/** Registers `engine::cluster::engines`, and in a cluster the function that answers others. */
+export function registerEngines({ worker, registry, directory, engines }: EnginesSetup): void {
+  const list = "The engines of the cluster and the links to them";
+  registry.add("engine::cluster::engines", list, Nothing, () => {
+    if (!engines) return { cluster: null, connected: false, engines: [] };
+    const { cluster, isConnected: connected } = engines;
+    return { cluster, connected, engines: engines.list() } as unknown as JsonObject;
+  });
+  if (!engines) return;
+  worker.registerFunction(ASK_FUNCTION, (payload, _metadata, { caller, function_id }) => {
+    if (directory.worker(caller ?? "")?.engine === undefined) {
+      throw new EngineError("FORBIDDEN", `${function_id} answers engines of the cluster only`);
+    }
+    const asked = fit(function_id, Ask, payload);
+    const own = { ...asked.payload as JsonObject, local: true };
+    return worker.trigger<Json, Json>({
+      function_id: asked.function_id,
+      payload: own,
+      timeoutMs: ASK_TIMEOUT_MS,
+    });
+  }, {
+    namespace: ENGINE_NAMESPACE + engines.life,
+    description: "Answers what another engine asks of this one",
+    metadata: { internal: true },
+  });
+}
+
+/** The workers of other engines that match a query, each with the name of its engine. */
+export async function workersElsewhere(
+  worker: Pick<Worker, "trigger">,
+  engines: Engines | undefined,
+  query: JsonObject,
+): Promise<JsonObject[]> {
+  const asked = { ...query, limit: WORKERS_MAX };
+  const answers = await askEngines(worker, engines, "engine::workers::list", asked);
+  return answers.flatMap(({ engine, result }) => {
+    const { workers } = result as { workers?: JsonObject[] };
+    return Array.isArray(workers) ? workers.map((one) => ({ ...one, engine })) : [];
+  });
+}
