@@ -4,30 +4,14 @@
  *
  * @module
  */
+import { type Filling, MB, sendOften, type Setting, STUCK_MS } from "../filling.ts";
+import { BUILTIN_FILLINGS } from "./builtin_memory.ts";
 import { defaultMemoryMb } from "../../../engine/platform/memory_budget.ts";
 import { OP } from "../../fakes/raw_ws_client.ts";
 import type { Campaign, Scenario, Subject } from "../campaign.ts";
 import { honestJson, joined, repeated } from "../heavy.ts";
 import { Batch, frameOf, FRESH, Peer } from "../peer.ts";
 import { pause, within } from "../waiting.ts";
-
-/** One way to fill memory. */
-interface Filling {
-  readonly name: string;
-  /** The engine's own default instead of {@linkcode BUDGET_MIB}. */
-  readonly hasDefaultBudget?: boolean;
-  /** Fills it with peers that it gives to `hold`; returns what was done. */
-  act(setting: Setting): Promise<string>;
-}
-
-interface Setting {
-  readonly campaign: Campaign;
-  readonly subject: Subject;
-  /** Connects a peer that is dropped when the filling is over. */
-  open(isFrozen?: boolean): Promise<Peer>;
-  /** Drops something when the filling is over. */
-  readonly held: DisposableStack;
-}
 
 const BUDGET_MIB = 512;
 /**
@@ -40,15 +24,13 @@ const LEFT_MIB_MAX = 256;
 const GIVEN_BACK_MS = 30_000;
 /** The canary may wait longer here than for one message: this is about memory. */
 const MAX_MS = 1_000;
-const STUCK_MS = 15_000;
-const MB = 1_000_000;
 
 /** See the top of this file. */
 export const memory: Scenario = {
   name: "memory",
   summary: `registrations, messages, bodies and state against a budget of ${BUDGET_MIB} MiB`,
   async run(campaign) {
-    for (const filling of FILLINGS) {
+    for (const filling of [...FILLINGS, ...BUILTIN_FILLINGS]) {
       if (campaign.wants(filling.name)) await run(campaign, filling);
     }
   },
@@ -60,7 +42,7 @@ async function run(campaign: Campaign, filling: Filling): Promise<void> {
     .then(() => true, () => false);
   const isDefault = filling.hasDefaultBudget === true;
   const engine = hasBudget && !isDefault ? [`memory_mb: ${BUDGET_MIB}`] : [];
-  await using subject = await campaign.subject({ engine });
+  await using subject = await campaign.subject({ engine, workers: filling.workers ?? [] });
   const before = (await subject.canary.report()).rss_mib;
   const budgetMib = isDefault ? defaultMemoryMb() : BUDGET_MIB;
   const bounds = { maxMs: MAX_MS, peakMib: budgetMib + OVERHEAD_MIB };
@@ -103,21 +85,6 @@ async function givenBack({ canary }: Subject, limitMib: number): Promise<number>
     if (rss_mib <= limitMib || performance.now() > end) return rss_mib;
     await pause(500);
   }
-}
-
-/** Sends a large message with a fresh id many times; stops when the peer is cut. */
-async function sendOften(
-  peer: Peer,
-  times: number,
-  head: (i: number) => string,
-  body: Uint8Array,
-): Promise<number> {
-  let sent = 0;
-  for (; sent < times && !peer.isOver; sent++) {
-    await peer.write(frameOf(joined(head(sent), body, "}")));
-  }
-  await peer.settled(STUCK_MS);
-  return sent;
 }
 
 const FILLINGS: readonly Filling[] = [
