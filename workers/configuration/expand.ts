@@ -29,16 +29,32 @@ export interface References {
   readFile(path: string): string;
 }
 
-/** Makes a function that replaces the references of texts; it counts those of one value. */
-export function expander(references: References): (text: string) => string {
+/** A text that is a reference as a whole, so that its name is no part of a password. */
+const ONLY_REFERENCE = /^\$\{(?:file:[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}|[A-Za-z_]\w*)\}$/;
+
+/**
+ * Makes a function that replaces the references of texts; it counts those of one value. Its errors
+ * quote no part of a secret, unless that is one reference and nothing else.
+ */
+export function expander(references: References): (text: string, isSecret?: boolean) => string {
   let count = 0;
-  return (text) => {
-    if (!text.includes("${")) return text;
-    return text.replaceAll(REFERENCE, (whole, file, name: string, fallback?: string) => {
+  const expand = (text: string): string =>
+    text.replaceAll(REFERENCE, (whole, file, name: string, fallback?: string) => {
       if (++count > REFERENCES_MAX) throw failed(`more than ${REFERENCES_MAX} references`);
       if (file !== undefined) return fileOf(references, whole, name);
       return variableOf(references, whole, name, fallback);
     });
+  return (text, isSecret = false) => {
+    if (!text.includes("${")) return text;
+    if (!isSecret || ONLY_REFERENCE.test(text)) return expand(text);
+    try {
+      return expand(text);
+    } catch {
+      throw failed(
+        "a secret has a reference that stands for nothing, or may not be used; write the secret " +
+          "as one reference, ${NAME} or ${file:NAME}, for an error that names it",
+      );
+    }
   };
 }
 

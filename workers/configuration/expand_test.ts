@@ -8,7 +8,7 @@ const FILES: Record<string, string> = {
   "/run/secrets/big": "x".repeat(70_000),
 };
 
-function expand(text: string, changes: Partial<References> = {}): string {
+function expand(text: string, changes: Partial<References> = {}, isSecret = false): string {
   return expander({
     environment: ["SHOP_*", "MODE"],
     secretsDirectory: "/run/secrets",
@@ -18,7 +18,7 @@ function expand(text: string, changes: Partial<References> = {}): string {
       return FILES[path];
     },
     ...changes,
-  })(text);
+  })(text, isSecret);
 }
 
 Deno.test("references become what they stand for, with defaults for what is not set", () => {
@@ -49,6 +49,22 @@ for (
     });
   });
 }
+
+for (const text of ["pa${hunter2}ss", "${hunter2:hunter2}", "${file:../hunter2}", "${hunter2 }"]) {
+  Deno.test(`an error quotes nothing of the secret ${text}`, () => {
+    assert.throws(() => expand(text, {}, true), (error: EngineError) => {
+      assert.equal(error.code, "EXPAND_FAILED");
+      assert.ok(!`${error.message} ${error.cause ?? ""}`.includes("hunter2"), error.message);
+      return true;
+    });
+  });
+}
+
+Deno.test("a secret that is one reference is named where it cannot be expanded, others expand", () => {
+  assert.throws(() => expand("${SHOP_NONE}", {}, true), /no variable SHOP_NONE/);
+  assert.throws(() => expand("${file:none}", {}, true), /the file none/);
+  assert.equal(expand("a${SHOP_KEY}", {}, true), "ak1");
+});
 
 Deno.test("without a directory of secrets no file is read", () => {
   assert.throws(() => expand("${file:db}", { secretsDirectory: undefined }), /secrets_directory/);

@@ -86,6 +86,8 @@ class Walk {
 interface Part {
   readonly value: Json;
   readonly schemas: readonly JsonObject[];
+  /** A secret, or a part of one. */
+  readonly isSecret: boolean;
   /** JSON Pointer. */
   readonly path: string;
   /** What it was before, and that with its secrets masked. */
@@ -103,17 +105,19 @@ type Replace = (part: Part) => Json | undefined;
 /** @throws {RangeError} When there is too much to look at. What `replace` throws. */
 function replaced(schema: Json, value: Json, replace: Replace, old?: Old): Json {
   const walk = new Walk(schema);
-  const visit = (part: Part, depth: number): Json => {
+  const visit = (seen: Omit<Part, "isSecret">, depth: number, isInSecret: boolean): Json => {
     walk.count();
     if (depth > DEPTH_MAX) throw new RangeError("nested too deeply");
+    const { value, schemas, path } = seen;
+    const part = { ...seen, isSecret: isInSecret || schemas.some(hasSecretMark) };
     const other = replace(part);
     if (other !== undefined) return other;
-    const { value, schemas, path } = part;
     if (Array.isArray(value)) {
       const olds = oldItems(value, part.old);
       return value.map((item, i) => {
         const its = walk.itemSchemas(schemas, i);
-        return visit({ value: item, schemas: its, path: `${path}/${i}`, old: olds[i] }, depth + 1);
+        const inside = { value: item, schemas: its, path: `${path}/${i}`, old: olds[i] };
+        return visit(inside, depth + 1, part.isSecret);
       });
     }
     if (!isObject(value)) return value;
@@ -121,14 +125,12 @@ function replaced(schema: Json, value: Json, replace: Replace, old?: Old): Json 
     for (const [name, item] of Object.entries(value)) {
       const its = walk.memberSchemas(schemas, name);
       const at = `${path}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
-      made[name] = visit(
-        { value: item, schemas: its, path: at, old: oldMember(part.old, name) },
-        depth + 1,
-      );
+      const inside = { value: item, schemas: its, path: at, old: oldMember(part.old, name) };
+      made[name] = visit(inside, depth + 1, part.isSecret);
     }
     return { ...made };
   };
-  return visit({ value, schemas: walk.schemasOf(schema), path: "", old }, 0);
+  return visit({ value, schemas: walk.schemasOf(schema), path: "", old }, 0, false);
 }
 
 function oldMember(old: Old | undefined, name: string): Old | undefined {
@@ -178,7 +180,7 @@ function placesOf(texts: readonly string[]): Map<string, number[]> {
 /** The value with all secrets replaced by `[redacted]`. */
 export function masked(schema: Json, value: Json): Json {
   try {
-    return replaced(schema, value, ({ schemas }) => schemas.some(isSecret) ? REDACTED : undefined);
+    return replaced(schema, value, ({ isSecret }) => isSecret ? REDACTED : undefined);
   } catch (thrown) {
     if (thrown instanceof RangeError || thrown instanceof URIError) return REDACTED;
     throw thrown;
@@ -197,7 +199,7 @@ export function unmasked(schema: Json, value: Json, old: Json | undefined): Unma
   const lost: string[] = [];
   const before = old === undefined ? undefined : { value: old, shown: masked(schema, old) };
   const whole = replaced(schema, value, ({ value, schemas, path, old }) => {
-    if (value !== REDACTED || !schemas.some(isSecret)) return undefined;
+    if (value !== REDACTED || !schemas.some(hasSecretMark)) return undefined;
     if (old === undefined) lost.push(path);
     return old?.value;
   }, before);
@@ -206,14 +208,18 @@ export function unmasked(schema: Json, value: Json, old: Json | undefined): Unma
 
 /**
  * The value with every text replaced that `expand` has something for. A text that is a number or a
- * boolean afterwards becomes one where the schema has no text.
+ * boolean afterwards becomes one where the schema has no text. `expand` hears which texts are secret.
  *
  * @throws What `expand` throws.
  */
-export function expanded(schema: Json, value: Json, expand: (text: string) => string): Json {
-  return replaced(schema, value, ({ value: part, schemas }) => {
+export function expanded(
+  schema: Json,
+  value: Json,
+  expand: (text: string, isSecret: boolean) => string,
+): Json {
+  return replaced(schema, value, ({ value: part, schemas, isSecret }) => {
     if (typeof part !== "string") return undefined;
-    const text = expand(part);
+    const text = expand(part, isSecret);
     return text === part ? part : typed(text, schemas);
   });
 }
@@ -232,7 +238,7 @@ function typed(text: string, schemas: readonly JsonObject[]): Json {
   return text;
 }
 
-function isSecret(schema: JsonObject): boolean {
+function hasSecretMark(schema: JsonObject): boolean {
   return schema["x-secret"] === true;
 }
 

@@ -104,6 +104,19 @@ Deno.test("unmasked() never gives a secret to another item of a list", () => {
   assert.deepEqual(unmasked(plain, [R], ["a", "b"]).lost, ["/0"]);
 });
 
+Deno.test("expanded() tells which texts are secret, or stand in a secret", () => {
+  const secret = { "x-secret": true };
+  const schema = { properties: { a: secret, b: { type: "string" }, c: { items: secret } } };
+  const seen: [string, boolean][] = [];
+
+  expanded(schema, { a: { deep: ["1"] }, b: "2", c: ["3"] }, (text, isSecret) => {
+    seen.push([text, isSecret]);
+    return text;
+  });
+
+  assert.deepEqual(seen, [["1", true], ["2", false], ["3", true]]);
+});
+
 Deno.test("expanded() makes numbers and booleans where the schema has no text", () => {
   const schema = {
     properties: {
