@@ -36,6 +36,9 @@ const MODE = "6-or-7-parts";
 interface ReadExpression {
   readonly text: string;
   readonly cron: Cron;
+  /** The last answer: `next` is the first time after each moment from `after` up to itself. */
+  after?: number;
+  next?: number | undefined;
 }
 
 /**
@@ -81,7 +84,7 @@ export class Expression {
   readonly text: string;
   readonly timezone: string;
   readonly #known: ReadExpressions;
-  // Thousands of triggers may share an expression, and ask for the same times.
+  // For a job whose expression is no longer among those that are kept.
   #after: number | undefined;
   #next: number | undefined;
 
@@ -101,9 +104,14 @@ export class Expression {
     if (this.#after !== undefined && this.#after <= ms && ms < (this.#next ?? Infinity)) {
       return this.#next;
     }
-    const found = this.#cron.nextRun(new Date(ms))?.getTime();
+    const read = this.#known.read(this.text, this.timezone);
+    // Thousands of triggers may share an expression, and ask for the same times.
+    if (read.after === undefined || ms < read.after || ms >= (read.next ?? Infinity)) {
+      read.next = read.cron.nextRun(new Date(ms))?.getTime();
+      read.after = ms;
+    }
     this.#after = ms;
-    return this.#next = found;
+    return this.#next = read.next;
   }
 
   /** The first `count` times after `ms`. */
