@@ -3,7 +3,8 @@
  *
  * `server`: `Deno.serve` alone. `worker` and `writer`: the SDK, whose module is the third argument,
  * on the engine at the second. `clients`: plain sockets that read server-sent events. Both servers
- * have `/bytes?chunks=N`, N chunks of 64 KiB, and `/events`, an event per second. `writer` and
+ * have `/bytes?chunks=N`, N chunks of 64 KiB, `/events`, an event per second, and `/first`, one event with
+ * the time when it was made. `writer` and
  * `clients` take orders as lines of JSON on standard input and reply to each with one on standard
  * output. All end with their standard input or with SIGTERM.
  *
@@ -49,6 +50,15 @@ async function* bytes(chunks: number): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   for (let sent = 0; sent < chunks; sent++) yield chunk;
 }
 
+/** The time as all processes of this machine have it, in milliseconds with fractions. */
+export function exactTime(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+async function* moment(): AsyncGenerator<{ at: number }> {
+  yield { at: exactTime() };
+}
+
 async function* events(): AsyncGenerator<{ at: number }> {
   for (;;) {
     yield { at: Date.now() };
@@ -64,10 +74,11 @@ function serve(): void {
     if (pathname === "/bytes") {
       return new Response(ReadableStream.from(bytes(Number(searchParams.get("chunks")))));
     }
-    const source = events();
+    const source = pathname === "/first" ? moment() : events();
     const body = new ReadableStream<Uint8Array>({
       async pull(controller) {
-        const { value } = await source.next();
+        const { value, done } = await source.next();
+        if (done) return controller.close();
         controller.enqueue(encoder.encode(`data: ${JSON.stringify(value)}\n\n`));
       },
       cancel: () => void source.return(undefined),
@@ -95,6 +106,12 @@ function offer(worker: Worker): void {
       for await (const data of events()) yield { data };
     })(),
   }));
+  worker.registerFunction("bench::first", () => ({
+    headers: { "content-type": "text/event-stream" },
+    body: (async function* () {
+      for await (const data of moment()) yield { data };
+    })(),
+  }));
   worker.registerFunction("bench::drain", async ({ from }: { from: ChannelReader }) => {
     let count = 0;
     for await (const part of from) count += part.length;
@@ -102,6 +119,7 @@ function offer(worker: Worker): void {
   });
   route("bench::bytes", "/bytes");
   route("bench::events", "/events");
+  route("bench::first", "/first");
 }
 
 /** Sends bytes through a channel, and waits until the reader has them all. */
@@ -179,6 +197,8 @@ async function connect(role: string, url: string, sdk: string): Promise<Worker> 
 async function main([role = "", url = "", sdk = "../../mod.ts"]: readonly string[]): Promise<void> {
   if (role === "server") return serve();
   const worker = role === "clients" ? undefined : await connect(role, url, sdk);
+  // Its answer comes when the routes are registered, too.
+  await worker?.trigger({ function_id: "engine::registered-triggers::list", payload: {} });
   console.log("started");
   for await (const line of lines()) {
     const order = JSON.parse(line);

@@ -4,7 +4,8 @@
  *
  * Expected: three processes instead of two share the cores, and the engine copies each byte once,
  * so more than half of the bare stream. The engine's part of an event is a frame in and a chunk
- * out, so that a thousand of them a second are some percent of a core.
+ * out, so that a thousand of them a second are some percent of a core. The first byte takes the
+ * function a connection of its own, so about a millisecond.
  *
  * @module
  */
@@ -18,6 +19,7 @@ import {
   CHUNK_BYTES,
   type ClientsAnswer,
   type ClientsOrder,
+  exactTime,
 } from "../stream_peer.ts";
 import { cpuSeconds } from "./trios.ts";
 
@@ -32,12 +34,15 @@ const SSE_CLIENTS = 1_000;
 const SSE_SECONDS = 5;
 /** Times that events are measured: their rate is fixed, and only CPU counts. */
 const SSE_ROUNDS = 2;
+/** Requests for the time from the handler's first item to the client, after some for warmth. */
+const FIRST_BYTES = 300;
+const FIRST_WARM_UP = 50;
 const WARM_UP_CHUNKS = 512;
 const CURL_MS_MAX = 60_000;
 const CPU_UNITS = 1024 ** 3;
 
-/** Least parts of what they are compared with, and most of a core. */
-const TARGETS = { stream: 0.6, channel: 0.4, events: 0.1 };
+/** Least parts of what they are compared with, most of a core, and most milliseconds. */
+const TARGETS = { stream: 0.6, channel: 0.4, events: 0.1, first_ms: 5 };
 
 /** How fast bytes came, and what the server used for a GiB. */
 interface BytesFigures {
@@ -51,6 +56,12 @@ interface BytesFigures {
 interface EventFigures {
   readonly rate: number;
   readonly core: number;
+}
+
+/** Milliseconds from the handler's first item to the client. */
+interface FirstByteFigures {
+  readonly p50_ms: number;
+  readonly p90_ms: number;
 }
 
 async function measure(bench: Bench): Promise<void> {
@@ -68,6 +79,7 @@ async function measure(bench: Bench): Promise<void> {
   await download(engine, 1).catch(() => {
     throw new Missing("the engine does not stream, or curl is not installed");
   });
+  await measureFirstByte(bench, { engine, server });
   await measureDownloads(bench, { engine, server });
   const writer = await peer("writer", url, `${tree}mod.ts`);
   const echo = stack.use(await startEcho("raw"));
@@ -77,6 +89,33 @@ async function measure(bench: Bench): Promise<void> {
 
 /** What a server is known by here: its process, and its HTTP port as the second one. */
 type Served = Pick<Server, "pid" | "ports">;
+
+/** How long the first item of a stream takes from its handler to the client. */
+async function measureFirstByte(
+  bench: Bench,
+  servers: { readonly engine: Served; readonly server: Served },
+): Promise<void> {
+  const of = ({ ports }: Served) => () => firstByte(ports[1]!);
+  for (const each of Object.values(servers)) await firstByte(each.ports[1]!, FIRST_WARM_UP);
+  const found = await bench.alternately(`first byte of ${FIRST_BYTES} streams`, {
+    "bare Deno.serve": of(servers.server),
+    "from a worker": of(servers.engine),
+  });
+  const p90 = (rounds: readonly FirstByteFigures[]) => median(rounds.map(({ p90_ms }) => p90_ms));
+  bench.find({
+    name: "first byte of a stream after the handler's, 90 % of requests",
+    value: p90(found["from a worker"]),
+    unit: "ms",
+    better: "less",
+    target: TARGETS.first_ms,
+  });
+  const rows = Object.entries(found).map(([name, rounds]) => {
+    const p50 = median(rounds.map(({ p50_ms }) => p50_ms));
+    return [name, `${p50.toFixed(2)} ms`, `${p90(rounds).toFixed(2)} ms`];
+  });
+  const head = ["first byte, one request at a time", "p50 after the handler", "p90"];
+  bench.show("First byte", table(head, rows));
+}
 
 async function measureDownloads(
   bench: Bench,
@@ -188,6 +227,31 @@ function bytesRows(
     `${median(rounds.map(({ cpu_s }) => cpu_s)).toFixed(2)} s`,
     percent(ratio(rounds, under, "rate")),
   ]);
+}
+
+/** Asks for streams, each on a connection of its own, and compares when their item was made. */
+async function firstByte(port: number, requests: number = FIRST_BYTES): Promise<FirstByteFigures> {
+  const head = "GET /first HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n";
+  const times: number[] = [];
+  for (let asked = 0; asked < requests; asked++) {
+    using socket = await Deno.connect({ hostname: "127.0.0.1", port });
+    socket.setNoDelay(true);
+    await socket.write(new TextEncoder().encode(head));
+    const buffer = new Uint8Array(4_096);
+    let text = "";
+    let made: RegExpExecArray | null = null;
+    while (made === null) {
+      const count = await socket.read(buffer);
+      const now = exactTime();
+      if (count === null) throw new Error(`a stream ended without an item: ${text}`);
+      text += new TextDecoder().decode(buffer.subarray(0, count));
+      made = /"at":([\d.]+)\}/.exec(text);
+      if (made) times.push(now - Number(made[1]));
+    }
+  }
+  times.sort((one, other) => one - other);
+  const at = (part: number) => times[Math.floor(times.length * part)]!;
+  return { p50_ms: at(0.5), p90_ms: at(0.9) };
 }
 
 /** Downloads once with curl. @throws {Error} When not every byte came. */
