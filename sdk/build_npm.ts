@@ -62,6 +62,7 @@ interface PackageModule {
 const MODULES: readonly PackageModule[] = [
   { source: "mod.ts", name: "engine_sdk", hasWs: true },
   { source: "sdk/browser/mod.ts", name: "engine_sdk_browser", hasWs: false },
+  { source: "sdk/testing/mod.ts", name: "engine_sdk_testing", hasWs: false },
 ];
 
 /** Builds the files. */
@@ -227,6 +228,7 @@ function packageJson(): Record<string, unknown> {
     exports: {
       ".": { types: "./engine_sdk.d.ts", default: "./engine_sdk.js" },
       "./browser": { types: "./engine_sdk_browser.d.ts", default: "./engine_sdk_browser.js" },
+      "./testing": { types: "./engine_sdk_testing.d.ts", default: "./engine_sdk_testing.js" },
     },
     types: "./engine_sdk.d.ts",
     files: MODULES.flatMap(({ name }) => [`${name}.js`, `${name}.d.ts`]),

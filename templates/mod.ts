@@ -26,6 +26,9 @@ import callerManifest from "./quickstart/workers/caller-worker/engine.worker.yam
   type: "text",
 };
 import callerSource from "./quickstart/workers/caller-worker/worker.ts.txt" with { type: "text" };
+import callerTest from "./quickstart/workers/caller-worker/worker_test.ts.txt" with {
+  type: "text",
+};
 import mathManifest from "./quickstart/workers/math-worker/engine.worker.yaml" with {
   type: "text",
 };
@@ -35,6 +38,7 @@ import pythonManifest from "./python-worker/engine.worker.yaml" with { type: "te
 import pythonSource from "./python-worker/worker.py" with { type: "text" };
 import typescriptImports from "./typescript-worker/deno.json.txt" with { type: "text" };
 import typescriptManifest from "./typescript-worker/engine.worker.yaml" with { type: "text" };
+import typescriptTest from "./typescript-worker/worker_test.ts.txt" with { type: "text" };
 import typescriptSource from "./typescript-worker/worker.ts.txt" with { type: "text" };
 
 /** A directory that `engine create` writes. */
@@ -65,6 +69,7 @@ export const templates: readonly Template[] = [
       "workers/caller-worker/engine.worker.yaml": callerManifest,
       "workers/caller-worker/deno.json": callerImports,
       "workers/caller-worker/worker.ts": callerSource,
+      "workers/caller-worker/worker_test.ts": callerTest,
     },
   },
   {
@@ -108,6 +113,7 @@ export const templates: readonly Template[] = [
       "engine.worker.yaml": typescriptManifest,
       "deno.json": typescriptImports,
       "worker.ts": typescriptSource,
+      "worker_test.ts": typescriptTest,
     },
   },
 ];

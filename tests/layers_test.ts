@@ -169,7 +169,7 @@ function refuse(file: SourceFile, layer: Layer, specifier: string, embedded: boo
 
 /** The names under which a layer may list the imported file; `undefined` for a package. */
 function targetOf(from: string, specifier: string, embedded: boolean): string[] | undefined {
-  if (/^engine-sdk(\/browser)?$/.test(specifier)) return ["sdk", "sdk door"];
+  if (/^engine-sdk(\/(browser|testing))?$/.test(specifier)) return ["sdk", "sdk door"];
   if (!specifier.startsWith(".")) return undefined;
   const path = new URL(specifier, `file:///${from}`).pathname.slice(1);
   if (embedded && path.startsWith("workers/console/dist/")) return ["built page"];

@@ -41,13 +41,14 @@ interface Count {
 }
 
 const deno = Deno.execPath();
-const doors = ["mod.ts", "engine/mod.ts", "sdk/browser/mod.ts"];
+const doors = ["mod.ts", "engine/mod.ts", "sdk/browser/mod.ts", "sdk/testing/mod.ts"];
 /** Their documentation has examples. */
 const examples = [
   ...doors,
   ...["logger", "options", "register_worker", "worker", "wire/errors", "typed/standard_schema"]
     .map((name) => `sdk/typescript/${name}.ts`),
   "sdk/browser/client.ts",
+  "sdk/testing/engine.ts",
 ];
 const coverage = `${ROOT}coverage`;
 const words = Deno.args.filter((word) => word !== "--quick");

@@ -24,7 +24,7 @@ const FAKES_MAX = 30;
 
 /** Started by a task, a person or another program, so no module imports them. */
 const ENTRY_POINTS = new RegExp(
-  "^(mod\\.ts|(engine|sdk/browser)/mod\\.ts|cli/(quickstart/)?main\\.ts|sdk/build_npm\\.ts|" +
+  "^(mod\\.ts|(engine|sdk/browser|sdk/testing)/mod\\.ts|cli/(quickstart/)?main\\.ts|sdk/build_npm\\.ts|" +
     "sdk/conformance/(main|probe)\\.ts|workers/console/page/main\\.tsx)$",
 );
 
@@ -51,6 +51,11 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   "cli/quickstart/jobs_walkthrough.ts": "tests/e2e/quickstart_jobs_test.ts runs all its steps",
   "sdk/typescript/register_worker.ts": "worker_test.ts beside it registers workers",
   "sdk/typescript/typed/standard_schema.ts": "types alone; tests/types/ checks programs",
+  "sdk/testing/clock.ts": "engine_test.ts beside it lets time pass",
+  "sdk/testing/peers.ts": "engine_test.ts beside it connects workers",
+  "sdk/testing/queues.ts": "engine_test.ts beside it runs jobs",
+  "sdk/testing/routing.ts": "engine_test.ts beside it makes calls",
+  "sdk/testing/triggers.ts": "engine_test.ts beside it fires triggers",
   "sdk/build_npm.ts": "tests/e2e/npm_package_test.ts compares what it built",
 };
 
@@ -181,10 +186,11 @@ function circlesIn(imports: ReadonlyMap<string, readonly string[]>): string[] {
 function pathOf({ path }: SourceFile, specifier: string): string {
   if (specifier === "engine-sdk") return "mod.ts";
   if (specifier === "engine-sdk/browser") return "sdk/browser/mod.ts";
+  if (specifier === "engine-sdk/testing") return "sdk/testing/mod.ts";
   return new URL(specifier, `file:///${path}`).pathname.slice(1);
 }
 
-for (const door of ["mod.ts", "engine/mod.ts", "sdk/browser/mod.ts"]) {
+for (const door of ["mod.ts", "engine/mod.ts", "sdk/browser/mod.ts", "sdk/testing/mod.ts"]) {
   Deno.test(`${door} offers the names in tests/public_names.json`, async () => {
     const url = new URL("./public_names.json", import.meta.url);
     const committed = JSON.parse(await Deno.readTextFile(url))[door];

@@ -9,6 +9,8 @@
  */
 import npmBrowserTypes from "../../sdk/npm/engine_sdk_browser.d.ts" with { type: "text" };
 import npmBrowserModule from "../../sdk/npm/engine_sdk_browser.js" with { type: "text" };
+import npmTestingTypes from "../../sdk/npm/engine_sdk_testing.d.ts" with { type: "text" };
+import npmTestingModule from "../../sdk/npm/engine_sdk_testing.js" with { type: "text" };
 import npmTypes from "../../sdk/npm/engine_sdk.d.ts" with { type: "text" };
 import npmModule from "../../sdk/npm/engine_sdk.js" with { type: "text" };
 import npmPackage from "../../sdk/npm/package.json" with { type: "text" };
@@ -96,6 +98,8 @@ export const TYPESCRIPT_FILES: Readonly<Record<string, string>> = {
   "engine_sdk.d.ts": npmTypes,
   "engine_sdk_browser.js": npmBrowserModule,
   "engine_sdk_browser.d.ts": npmBrowserTypes,
+  "engine_sdk_testing.js": npmTestingModule,
+  "engine_sdk_testing.d.ts": npmTestingTypes,
 };
 
 /** The dependency of the Python SDK, for pip. */

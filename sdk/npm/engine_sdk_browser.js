@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_browser.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:dee833ca78e2d2b85d7b9c0c9335022fd920b365537a256a478850352cea562b
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:1dd93c1a22389833c1bdb739113e1d91099682b90d3c5b4a5d7faae25492d44b
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

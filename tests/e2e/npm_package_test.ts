@@ -13,6 +13,8 @@ const PACKAGE = new URL("../../sdk/npm/", import.meta.url);
 const code = await Deno.readTextFile(new URL("engine_sdk.js", PACKAGE));
 const types = await Deno.readTextFile(new URL("engine_sdk.d.ts", PACKAGE));
 const browserCode = await Deno.readTextFile(new URL("engine_sdk_browser.js", PACKAGE));
+const testingCode = await Deno.readTextFile(new URL("engine_sdk_testing.js", PACKAGE));
+const testingTypes = await Deno.readTextFile(new URL("engine_sdk_testing.d.ts", PACKAGE));
 const browserTypes = await Deno.readTextFile(new URL("engine_sdk_browser.d.ts", PACKAGE));
 
 /** Names between the braces of the last export. */
@@ -22,7 +24,7 @@ function exportedNames(text: string): string[] {
 }
 
 Deno.test("sdk/npm is built from the sources as they are now (else: deno task npm)", async () => {
-  for (const text of [code, browserCode]) {
+  for (const text of [code, browserCode, testingCode]) {
     const built = /sources sha256:([0-9a-f]{64})$/m.exec(text)?.[1];
     assert.equal(built, await hashSources());
   }
@@ -31,7 +33,7 @@ Deno.test("sdk/npm is built from the sources as they are now (else: deno task np
 Deno.test("sdk/npm/engine_sdk.js names its types first and needs nothing else", () => {
   assert.ok(code.startsWith('// @ts-self-types="./engine_sdk.d.ts"\n'));
   assert.ok(browserCode.startsWith('// @ts-self-types="./engine_sdk_browser.d.ts"\n'));
-  for (const text of [code, browserCode]) {
+  for (const text of [code, browserCode, testingCode]) {
     assert.doesNotMatch(text, /^\s*import\b[^(]/m);
     assert.doesNotMatch(text, /\bimport\(/);
     assert.doesNotMatch(text, /\bDeno\./);
@@ -39,7 +41,7 @@ Deno.test("sdk/npm/engine_sdk.js names its types first and needs nothing else", 
 });
 
 Deno.test("sdk/npm contains nothing about the machine that built it", () => {
-  for (const text of [code, types, browserCode, browserTypes]) {
+  for (const text of [code, types, browserCode, browserTypes, testingCode, testingTypes]) {
     assert.doesNotMatch(text, /file:\/\/|\/home\/|\/root\/|\/work\/|\.cache|registry\./);
   }
 });
@@ -64,6 +66,15 @@ Deno.test("the module for browsers exports the names of its source, with types f
   assert.doesNotMatch(browserTypes.replaceAll(/\/\*[\s\S]*?\*\//g, ""), /\bany\b/);
 });
 
+Deno.test("the module for tests exports the names of its source, with types for each", async () => {
+  const sdk = await import(new URL("engine_sdk_testing.js", PACKAGE).href);
+
+  assert.deepEqual(Object.keys(sdk).sort(), ["TestEngine", "startTestEngine"]);
+  const declared = exportedNames(testingTypes).map((name) => name.replace("type ", ""));
+  assert.deepEqual(declared.sort(), publicNames["sdk/testing/mod.ts"]);
+  assert.doesNotMatch(testingTypes.replaceAll(/\/\*[\s\S]*?\*\//g, ""), /\bany\b/);
+});
+
 Deno.test("sdk/npm/package.json has the version of the project and no dependencies", async () => {
   const found = JSON.parse(await Deno.readTextFile(new URL("package.json", PACKAGE)));
 
@@ -73,6 +84,7 @@ Deno.test("sdk/npm/package.json has the version of the project and no dependenci
   assert.deepEqual(found.exports, {
     ".": { types: "./engine_sdk.d.ts", default: "./engine_sdk.js" },
     "./browser": { types: "./engine_sdk_browser.d.ts", default: "./engine_sdk_browser.js" },
+    "./testing": { types: "./engine_sdk_testing.d.ts", default: "./engine_sdk_testing.js" },
   });
   for (const name of found.files) assert.ok((await Deno.stat(new URL(name, PACKAGE))).isFile);
 });

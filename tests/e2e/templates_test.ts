@@ -112,6 +112,18 @@ for (const template of templates) {
     }
   }
 
+  for (const path of pathsOf(template, "_test.ts")) {
+    Deno.test(`${template.name}: ${path} is a test that passes`, async () => {
+      await using written = await setup(template);
+      const [, directory = ".", name = path] = /^(.*)\/([^/]*)$/.exec(path) ?? [];
+
+      const args = ["test", "-A", name];
+      const text = await succeeds(`${written.directory}/${directory}`, Deno.execPath(), ...args);
+
+      assert.match(text, /\| 1 passed \| 0 failed/);
+    });
+  }
+
   for (const path of pathsOf(template, ".html")) {
     Deno.test(`${template.name}: ${path} is formatted`, async () => {
       await using written = await setup(template);

@@ -213,7 +213,7 @@ export function errorBody(
   code: string,
   message: string,
   details?: JsonObject,
-  retryable = meaningOf(code)?.retryable ?? false,
+  retryable: boolean = meaningOf(code)?.retryable ?? false,
 ): ErrorBody {
   const body: ErrorBody = { code, message };
   if (details) body.details = details;
