@@ -165,6 +165,7 @@ export class Builtins {
       reason: run.reason,
       path: null,
       isolation: null,
+      required: false,
       suspect: false, // Its connection has no network.
       pid: run.stack ? Deno.pid : null,
       functions: functions.sort(),

@@ -67,6 +67,7 @@ const LAYERS: readonly Layer[] = [
       "node:v8": /engine\/platform\/memory_budget\.ts$/,
       "node:tls": /engine\/transport\/socket\.ts$/,
       "node:module": /engine\/platform\/schema_check\.ts$/,
+      "node:util": /engine\/config\/variables\.ts$/,
       "node:vm": /engine\/platform\/schema_check\.ts$/,
       "node:zlib": /engine\/(vm\/image\/kernel_file|store\/record)\.ts$/,
     },

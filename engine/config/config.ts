@@ -33,7 +33,9 @@ import { httpFunctionsOf } from "./http_functions.ts";
 import { listenersOf } from "./listeners.ts";
 import { closest, Fields, issueTexts, isWorkerName, NAME_RULE, received } from "./fields.ts";
 import { CONFIG_TEXTS, describedSchema, SCHEMA_DIALECT } from "./reference.ts";
+import { variablesOf } from "./variables.ts";
 import { configValues } from "./values.ts";
+import type { Environment } from "./variables.ts";
 import { invalidFile, problemText, readYaml, type YamlText } from "./yaml.ts";
 
 /** Default of `invocation_timeout_ms`: the timeout of a call that names none. */
@@ -42,9 +44,6 @@ export const INVOCATION_TIMEOUT_MS = 600_000;
 export const INFLIGHT_CALLS_MAX = 10_000;
 /** Default of `max_inflight_bytes_per_worker`: unfinished calls and unsent frames. */
 export const INFLIGHT_BYTES_MAX = 256 * 1024 * 1024;
-
-/** Environment variables, such as `Deno.env.toObject()`. */
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Entries of `shared_functions`. */
 const SHARED_FUNCTIONS_MAX = 1_000;
@@ -73,7 +72,7 @@ const ENGINE_KEYS = [
 ] as const;
 const TLS_KEYS = ["cert", "key"] as const;
 /** Keys of workers that are directories, beside name and path. */
-const DIRECTORY_KEYS = ["isolation", "accel", "replicas", "env"] as const;
+const DIRECTORY_KEYS = ["isolation", "accel", "replicas", "env", "required"] as const;
 const WORKER_KEYS = ["name", "path", ...DIRECTORY_KEYS, "config"] as const;
 const MIB = 1024 * 1024;
 /** Largest message that every SDK receives when it was forwarded, with a longer id. */
@@ -138,7 +137,7 @@ export function parseConfig(
   builtins: readonly KnownWorker[],
   env: Environment,
 ): Config {
-  const source = readYaml(FILE, text, (name) => Object.hasOwn(env, name) ? env[name] : undefined);
+  const source = readYaml(FILE, text, ...variablesOf(path, env));
   const problems = [...source.problems];
   const { value } = source;
   if (problems.length === 0 && (value === null || typeof value !== "object")) {
@@ -168,7 +167,7 @@ export function parseConfig(
  */
 export function readEngineSettings(path: string, env: Environment): EngineSettings {
   const text = readText(path);
-  const source = readYaml(FILE, text, (name) => Object.hasOwn(env, name) ? env[name] : undefined);
+  const source = readYaml(FILE, text, ...variablesOf(path, env));
   const problems = [...source.problems];
   const top = new Fields(source, problems, ["engine", "log", "workers"]);
   const settings = engineOf(
@@ -432,6 +431,7 @@ function directoryEntry(
   const accel = fields.choice("accel", ["auto", "kvm", "tcg"]);
   const replicas = fields.integer("replicas", 1, REPLICAS_MAX);
   const env = fields.environment("env");
+  const required = fields.flag("required");
   const written = fields.text("path", "a directory");
   if (written === undefined) return undefined;
   const path = absolutePath(written, directory);
@@ -448,6 +448,7 @@ function directoryEntry(
     ...isolation && { isolation },
     ...accel && { accel },
     ...replicas && { replicas },
+    ...required && { required },
   };
 }
 

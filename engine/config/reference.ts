@@ -108,6 +108,7 @@ export const CONFIG_TEXTS: ReferenceTexts = {
   "workers[].isolation": "microvm or process. Default: that of the manifest, else microvm on Linux",
   "workers[].accel": "Accelerator of its microVM: auto (default), kvm, or tcg (emulation)",
   "workers[].replicas": "How many run. Default: as the manifest says, else 1",
+  "workers[].required": "The engine is not ready (/readyz) while the worker is not. Default: false",
   "workers[].env": "Environment variables",
   "workers[].config": "Settings of a built-in worker",
   "engine-state.durability":

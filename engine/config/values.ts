@@ -169,9 +169,11 @@ class Listing {
   add(path: string, value: unknown, otherwise: unknown, needs_restart = false): void {
     const isWritten = this.#isWritten(path);
     const variable = this.#source.variableOf(path) ?? null;
+    // What is in a file of its own is there because it is a secret.
+    const isSecret = variable?.startsWith("file:") && typeof value === "string";
     this.values.push({
       key: path,
-      value: shown(path, value),
+      value: isSecret ? shortened(value) : shown(path, value),
       default: shown(path, otherwise),
       source: variable !== null ? "variable" : isWritten ? "file" : "default",
       line: isWritten ? this.#source.lineOf(path) ?? null : null,

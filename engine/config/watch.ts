@@ -231,8 +231,8 @@ function fieldsOf(difference: ConfigDifference): Record<string, string | undefin
 /** The text of an entry that is compared; without what its worker made of it. */
 function essence(entry: WorkerEntry): string {
   if (entry.kind === "builtin") return JSON.stringify([entry.kind, entry.raw]);
-  const { kind, path, isolation = null, accel = null, replicas = null, env } = entry;
-  return JSON.stringify([kind, path, isolation, accel, replicas, env]);
+  const { kind, path, isolation = null, accel = null, replicas = null, required, env } = entry;
+  return JSON.stringify([kind, path, isolation, accel, replicas, required ?? false, env]);
 }
 
 function changedKeys(section: string, before: object, after: object): string[] {

@@ -41,6 +41,9 @@ export interface YamlText {
 /** The value of an environment variable; `undefined` when it is not set. */
 export type Variables = (name: string) => string | undefined;
 
+/** The content of a file, for `${file:PATH}`; an {@linkcode Error} says why there is none. */
+export type ReadFile = (path: string) => string | Error;
+
 /** The error for a file that cannot be used; `details.problems` lists all problems. */
 export function invalidFile(
   code: "config_invalid" | "manifest_invalid",
@@ -66,18 +69,23 @@ export function problemText(
 }
 
 /**
- * Reads YAML. With `variables`, `${NAME}` and `${NAME:default}` in values are filled in after
- * parsing, so that a value cannot add keys; `$${` stands for `${`. An unquoted value that
- * is one variable as a whole is read as YAML would read it, so that a port is a number.
+ * Reads YAML. With `variables`, `${NAME}`, `${NAME:default}` and `${file:PATH}` in values are
+ * filled in after parsing, so that a value cannot add keys; `$${` stands for `${`. An unquoted
+ * value that is one variable as a whole is read as YAML would read it, so that a port is a number.
  */
-export function readYaml(file: string, text: string, variables?: Variables): YamlText {
+export function readYaml(
+  file: string,
+  text: string,
+  variables?: Variables,
+  readFile?: ReadFile,
+): YamlText {
   const lines = new yaml.LineCounter();
   const document = yaml.parseDocument(text, {
     lineCounter: lines,
     uniqueKeys: false,
     prettyErrors: false, // Each would quote the text, which takes time in proportion to it.
   });
-  const reader = new YamlReader(file, lines, variables);
+  const reader = new YamlReader(file, lines, variables, readFile);
   const wrong = [...document.errors, ...document.warnings].slice(0, SYNTAX_PROBLEMS_MAX);
   for (const { code, message, pos } of wrong) {
     reader.syntax(code, message, lines.linePos(pos[0]).line);
@@ -93,6 +101,7 @@ class YamlReader implements YamlText {
   readonly file: string;
   readonly #lines: LineCounter;
   readonly #variables: Variables | undefined;
+  readonly #readFile: ReadFile | undefined;
   readonly #lineByPath = new Map<string, number>();
   readonly #textByPath = new Map<string, string>();
   readonly #filledIn = new Set<string>();
@@ -111,10 +120,12 @@ class YamlReader implements YamlText {
     file: string,
     lines: LineCounter,
     variables: Variables | undefined,
+    readFile: ReadFile | undefined,
   ) {
     this.file = file;
     this.#lines = lines;
     this.#variables = variables;
+    this.#readFile = readFile;
   }
 
   lineOf(path: string): number | undefined {
@@ -264,10 +275,12 @@ class YamlReader implements YamlText {
   }
 
   #variable(found: string, inner: string, path: string): string {
+    const file = /^file:(.+)$/.exec(inner)?.[1];
+    if (file !== undefined && this.#readFile) return this.#file(this.#readFile(file), file, path);
     const parts = /^([A-Za-z_]\w*)(?::(.*))?$/s.exec(inner);
     if (!parts) {
       const quote = JSON.stringify(found.slice(0, QUOTE_CHARS_MAX));
-      this.#problem(path, "${NAME} or ${NAME:default}", quote);
+      this.#problem(path, "${NAME}, ${NAME:default} or ${file:PATH}", quote);
       return "";
     }
     const [, name, otherwise] = parts;
@@ -275,6 +288,14 @@ class YamlReader implements YamlText {
     const value = this.#variables!(name!) ?? otherwise;
     if (value !== undefined) return value;
     this.#problem(path, `the environment variable ${name} to be set`, "nothing");
+    return "";
+  }
+
+  /** The content of a file without the line end that most editors put there. */
+  #file(content: string | Error, file: string, path: string): string {
+    if (!this.#variableByPath.has(path)) this.#variableByPath.set(path, `file:${file}`);
+    if (typeof content === "string") return content.replace(/\r?\n$/, "");
+    this.#problem(path, `the file ${file} to be readable`, content.message);
     return "";
   }
 

@@ -73,8 +73,8 @@ Deno.test("readYaml() reports every variable that is missing or mistyped", () =>
   assert.deepEqual(problems, [
     "a: expected the environment variable NOPE to be set, received nothing (line 1)",
     "b[0]: expected the environment variable ALSO_NOT to be set, received nothing (line 3)",
-    'c: expected ${NAME} or ${NAME:default}, received "${1X}" (line 4)',
-    'd: expected ${NAME} or ${NAME:default}, received "${OPEN" (line 5)',
+    'c: expected ${NAME}, ${NAME:default} or ${file:PATH}, received "${1X}" (line 4)',
+    'd: expected ${NAME}, ${NAME:default} or ${file:PATH}, received "${OPEN" (line 5)',
   ]);
 });
 

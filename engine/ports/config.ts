@@ -181,6 +181,8 @@ export interface DirectoryEntry {
   readonly accel?: Accelerator | "auto";
   /** Number of replicas. Default: the manifest's, else 1. */
   readonly replicas?: number;
+  /** The engine is not ready while it is not. Default `false`. */
+  readonly required?: boolean;
   /** Overrides the manifest's `env`. */
   readonly env: Readonly<Record<string, string>>;
 }

@@ -36,6 +36,8 @@ export interface WorkerStatus {
   readonly path: string | null;
   /** Its isolation; `null` for built-in ones. */
   readonly isolation: Isolation | null;
+  /** The engine is not ready while it is not, as config.yaml says. */
+  readonly required: boolean;
   /** None of its connections answers pings; calls go to other workers that offer its functions. */
   readonly suspect: boolean;
   /** Process id of the first running replica; `null` when none runs. */

@@ -185,7 +185,15 @@ export interface ReplicaReport extends TrackedStatus {
 export type WorkerFacts =
   & Pick<
     WorkerStatus,
-    "name" | "path" | "isolation" | "network" | "resources" | "dependencies" | "launch" | "log_path"
+    | "name"
+    | "path"
+    | "required"
+    | "isolation"
+    | "network"
+    | "resources"
+    | "dependencies"
+    | "launch"
+    | "log_path"
   >
   & {
     /** Why it runs otherwise than desired; `null`: it does not. */

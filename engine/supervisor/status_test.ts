@@ -7,6 +7,7 @@ import { type ReplicaReport, StatusTracker, type WorkerFacts, workerStatus } fro
 const FACTS: WorkerFacts = {
   name: "w",
   path: "/p/w",
+  required: false,
   isolation: "process",
   network: null,
   resources: null,
@@ -57,6 +58,7 @@ Deno.test("workerStatus() of one replica shows what it reports", () => {
     name: "w",
     kind: "directory",
     path: "/p/w",
+    required: false,
     isolation: "process",
     network: null,
     resources: null,

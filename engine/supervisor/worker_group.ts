@@ -96,6 +96,7 @@ export class WorkerGroup {
       {
         name: this.#entry.name,
         path: this.#entry.path,
+        required: this.#entry.required ?? false,
         isolation,
         network: isContained ? spec.network : null,
         resources: isContained ? spec.resources : null,

@@ -126,6 +126,7 @@ export function supervisedWorker(
   replica: Partial<ReplicaStatus> = {},
 ): WorkerStatus {
   return {
+    required: false,
     name,
     kind: "directory",
     state: "ready",

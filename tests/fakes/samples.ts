@@ -16,6 +16,7 @@ export function workerStatus(changed: Partial<WorkerStatus> = {}): WorkerStatus 
     reason: null,
     path: "/project/workers/math",
     isolation: "process",
+    required: false,
     suspect: false,
     pid: 42,
     functions: ["math::add"],

@@ -74,6 +74,7 @@ export function renderStatus(worker: WorkerStatus, wallMs: number): string[] {
     ["isolation", isolationOf(worker)?.replace(/\/(.*)/, " ($1)") ?? null],
     ["resources", resources && `${count(resources.cpus, "cpu")}, ${resources.memory_mb} MiB`],
     ["network", worker.network],
+    ["required", worker.required ? "yes: the engine is not ready without it" : null],
     ["replicas", worker.replicas.length > 1 ? `${readyOf(worker)} ready` : null],
     ["pid", worker.pid === null ? null : String(worker.pid)],
     ["up", ago(worker.started_at_ms)],

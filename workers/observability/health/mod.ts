@@ -185,8 +185,9 @@ export class ReadyCheck {
   async #workerReasons(): Promise<string[]> {
     try {
       const list = await this.#parts.supervision.list();
-      return list.flatMap(({ name, kind, state }) => {
+      return list.flatMap(({ name, kind, state, required }) => {
         if (state === "failed") return [`worker ${name} has failed`];
+        if (required && state !== "ready") return [`required worker ${name} is ${state}`];
         if (kind === "builtin" && state !== "ready" && state !== "stopped") {
           return [`built-in worker ${name} is ${state}`];
         }

@@ -99,3 +99,19 @@ Deno.test("ReadyCheck reuses a recent answer", async () => {
   await check.read();
   assert.equal(looks(), 2);
 });
+
+Deno.test("A required worker that is not ready makes the engine not ready, another one does not", async () => {
+  const starting = (name: string, required: boolean) => ({
+    ...supervisedWorker(name),
+    state: "starting" as const,
+    required,
+  });
+  const { check } = setup({
+    list: () => Promise.resolve([starting("shop", true), starting("mail", false)]),
+  });
+
+  assert.deepEqual(await check.read(), {
+    ready: false,
+    reasons: ["required worker shop is starting"],
+  });
+});
