@@ -208,7 +208,8 @@ export function unmasked(schema: Json, value: Json, old: Json | undefined): Unma
 
 /**
  * The value with every text replaced that `expand` has something for. A text that is a number or a
- * boolean afterwards becomes one where the schema has no text. `expand` hears which texts are secret.
+ * boolean afterwards becomes one where the schema has no text. `expand` hears which texts are
+ * secret.
  *
  * @throws What `expand` throws.
  */
