@@ -42,6 +42,8 @@ const LANE_JOBS_MAX = 512;
 const FIFO_LANE_JOBS_MAX = 16;
 /** Jobs of one queue that wait in memory, beside the first of each lane. */
 const HELD_JOBS_MAX = 20_000;
+/** Bytes of them on disk; as values they take several times as much. */
+export const HELD_BYTES_MAX: number = 16 * 1024 * 1024;
 /** Jobs that one search for lanes reads. */
 const LANES_PAGE = 200;
 /** Failures that a job keeps. */
@@ -100,6 +102,7 @@ export class JobQueue {
   readonly #reads = new Set<Promise<unknown>>();
   #settings: QueueSettings;
   #held = 0;
+  #heldBytes = 0;
   #isPaused = false;
   /** There may be lanes on disk that are not in memory. */
   #hasMoreLanes = true;
@@ -568,14 +571,17 @@ export class JobQueue {
   }
 
   #take(bytes: number, isFirst: boolean): boolean {
-    if (!isFirst && this.#held >= HELD_JOBS_MAX) return false;
+    const isFull = this.#held >= HELD_JOBS_MAX || this.#heldBytes + bytes > HELD_BYTES_MAX;
+    if (isFull && !isFirst) return false;
     if (!this.#setup.memory.take("queues", bytes)) return false;
     this.#held++;
+    this.#heldBytes += bytes;
     return true;
   }
 
   #release(bytes: number): void {
     this.#held--;
+    this.#heldBytes -= bytes;
     this.#setup.memory.release("queues", bytes);
   }
 

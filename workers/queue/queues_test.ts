@@ -15,6 +15,7 @@ import type {
   Verdict,
 } from "../../engine/ports/queue.ts";
 import type { Changed, KeyChange } from "../../engine/ports/store.ts";
+import { HELD_BYTES_MAX } from "./job_queue.ts";
 import { MemoryStore } from "../../engine/store/memory_store.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { recordingLog } from "../../tests/fakes/fake_http.ts";
@@ -368,6 +369,22 @@ Deno.test("jobs take memory while they are here, and all of it is returned", asy
     await at.runs[run]!.end({ done: true });
   }
   assert.equal(new Set(at.begun).size, 30);
+  assert.equal(memory.usedBytes, 0);
+});
+
+Deno.test("of many large jobs a bounded number of bytes is in memory, and all run in order", async () => {
+  const memory = createMemoryBudget(1024 * 1024 * 1024);
+  await using at = await setup({ memory, settings: { concurrency: 1 } });
+  const payload = "x".repeat(2_000_000);
+  for (let i = 0; i < 20; i++) await at.put(`${i}`, { payload });
+  assert.ok(memory.usedBytes > 10_000_000, `${memory.usedBytes} bytes`);
+  assert.ok(memory.usedBytes <= HELD_BYTES_MAX, `${memory.usedBytes} bytes`);
+
+  for (let run = 0; run < 20; run++) {
+    if (!at.runs[run]) await at.pass(1_000);
+    await at.runs[run]!.end({ done: true });
+  }
+  assert.deepEqual(at.begun, Array.from({ length: 20 }, (_, i) => `${i}`));
   assert.equal(memory.usedBytes, 0);
 });
 
