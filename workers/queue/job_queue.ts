@@ -40,9 +40,8 @@ export const LANES_MAX = 10_000;
 /** Jobs of one lane in memory, by whether the queue is `fifo`. */
 const LANE_JOBS_MAX = 512;
 const FIFO_LANE_JOBS_MAX = 16;
-/** Jobs of one queue that wait in memory, beside the first of each lane. */
+/** Jobs of one queue that wait in memory, beside the first of each lane, and bytes of them. */
 const HELD_JOBS_MAX = 20_000;
-/** Bytes of them on disk; as values they take several times as much. */
 export const HELD_BYTES_MAX: number = 16 * 1024 * 1024;
 /** Jobs that one search for lanes reads. */
 const LANES_PAGE = 200;
