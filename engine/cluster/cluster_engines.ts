@@ -5,15 +5,16 @@
  */
 import type { Clock } from "../ports/clock.ts";
 import type { ClusterSettings } from "../ports/config.ts";
-import type { Engines, EngineView } from "../ports/directory.ts";
+import type { Engines, EngineView, TriggerOrder } from "../ports/directory.ts";
 import type { Link, OtherEngine } from "./link.ts";
+import type { Links } from "./links.ts";
 import { ENDS, type LinkEnd } from "./packet.ts";
 
 /** What is shown. */
 export interface ClusterEnginesSetup {
   readonly settings: Pick<ClusterSettings, "name">;
   readonly clock: Pick<Clock, "now">;
-  readonly links: { readonly all: readonly Link[]; readonly ends: ReadonlyMap<LinkEnd, number> };
+  readonly links: Pick<Links, "all" | "ends" | "orderOf">;
   readonly bus: { readonly isConnected: boolean };
   /** This engine. */
   readonly self: OtherEngine;
@@ -55,6 +56,10 @@ export class ClusterEngines implements Engines {
   ends(): ReadonlyMap<string, number> {
     const keys = Object.keys(ENDS) as LinkEnd[];
     return new Map(keys.map((key) => [key, this.#setup.links.ends.get(key) ?? 0]));
+  }
+
+  orderOf(trigger_id: string): TriggerOrder {
+    return this.#setup.links.orderOf(trigger_id);
   }
 
   #viewOf(link: Link): EngineView {

@@ -3,6 +3,7 @@ import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { fakeRouter } from "../../tests/fakes/fake_router.ts";
 import { ExportPace } from "./export_pace.ts";
 import type { Link } from "./link.ts";
+import { TriggerTimes } from "./trigger_times.ts";
 
 /** `lookMs`: how long each look takes. */
 function setup(lookMs = 0) {
@@ -27,6 +28,7 @@ function setup(lookMs = 0) {
     isEngine: () => false,
     isShared: () => false,
     namespace: "own",
+    times: new TriggerTimes(() => 0),
   });
   const register = (id: string): void => worker.say({ type: "registerfunction", id });
   const change = (): void => pace.changed(() => [link]);

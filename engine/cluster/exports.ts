@@ -10,6 +10,7 @@
  * @module
  */
 import { DEFAULT_NAMESPACE, type Json } from "../../sdk/typescript/wire/protocol.ts";
+import type { TriggerTimes } from "./trigger_times.ts";
 import type { Directory, FunctionView, TriggerTypeView, TriggerView } from "../ports/directory.ts";
 
 /** Types that every engine provides: their triggers fire at each of them. */
@@ -27,6 +28,7 @@ export interface ExportSources {
   isShared(builtin: string): boolean;
   /** Namespace whose functions are offered whatever registers them. */
   readonly namespace: string;
+  readonly times: TriggerTimes;
 }
 
 /** Everything that this engine offers now. */
@@ -42,9 +44,13 @@ export function exportsOf(sources: ExportSources): Exports {
   for (const view of directory.triggerTypes()) {
     if (isOffered(view, sources)) addType(view, add);
   }
+  const ids = new Set<string>();
   for (const view of directory.triggers()) {
-    if (isEverywhere(view) && !sources.isEngine(view.worker_id)) addTrigger(view, add);
+    if (!isEverywhere(view) || sources.isEngine(view.worker_id)) continue;
+    ids.add(view.id);
+    addTrigger(view, sources.times.of(view.id), add);
   }
+  sources.times.keep(ids);
   return exports;
 }
 
@@ -88,10 +94,11 @@ function addType(view: TriggerTypeView, add: Add): void {
   add({ type: "unregistertriggertype", id, namespace }, { type: "registertriggertype", ...about });
 }
 
-function addTrigger(view: TriggerView, add: Add): void {
+/** The time is for the link there, which takes it before the router reads the message. */
+function addTrigger(view: TriggerView, created_at_ms: number, add: Add): void {
   const { id, trigger_type, function_id, config, metadata } = view;
   const namespace = otherNamespace(view.namespace);
-  const about = { id, trigger_type, function_id, namespace, config, metadata };
+  const about = { id, trigger_type, function_id, namespace, config, metadata, created_at_ms };
   add({ type: "unregistertrigger", id, trigger_type }, { type: "registertrigger", ...about });
 }
 

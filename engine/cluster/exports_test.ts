@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { fakeRouter, TRIGGER, TYPE } from "../../tests/fakes/fake_router.ts";
 import { changes, exportsOf } from "./exports.ts";
+import { TriggerTimes } from "./trigger_times.ts";
 
 function setup() {
   const { router, open, openBuiltin } = fakeRouter();
@@ -13,6 +14,7 @@ function setup() {
     isEngine,
     isShared: (n: string) => shared.has(n),
     namespace: "own",
+    times: new TriggerTimes(() => 7),
   };
   const frames = () => [...exportsOf(sources).values()].map((frame) => JSON.parse(frame));
   return { openBuiltin, b, worker, shared, frames };
@@ -76,7 +78,10 @@ Deno.test("types of workers are offered, and of triggers those that fire everywh
   worker.say({ ...route, id: "t4", trigger_namespace: "other" });
 
   const { type: _, ...type } = TYPE;
-  assert.deepEqual(frames(), [{ type: "registertriggertype", ...type }, route]);
+  assert.deepEqual(frames(), [
+    { type: "registertriggertype", ...type },
+    { ...route, created_at_ms: 7 },
+  ]);
 });
 
 Deno.test("changes are what is new, and what is gone in the other order", () => {

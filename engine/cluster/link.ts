@@ -16,6 +16,7 @@ import {
   SEND_AHEAD_BYTES,
 } from "../ports/connection.ts";
 import type { MemoryBudget } from "../ports/memory.ts";
+import { TRIGGERS_PER_ENGINE_MAX } from "../core/trigger_table.ts";
 import { Incoming } from "./incoming.ts";
 import { Outgoing } from "./outgoing.ts";
 import { KIND, type LinkEnd, makePacket, type PacketHead, readMessage } from "./packet.ts";
@@ -27,6 +28,9 @@ const ACKNOWLEDGED_BYTES = 256 * 1024;
 /** `t` of `{"type":"triggerregistrationresult"`, the only message that begins so. */
 const RESULT_LETTER = 0x74;
 const LETTER_AT = 9;
+/** `r` of messages that register something. */
+const REGISTER_LETTER = 0x72;
+const REGISTER_TRIGGER = '{"type":"registertrigger",';
 /** `k` of `invokefunction`, where other messages have another letter. */
 const CALL_LETTER = 0x6b;
 const KIND_AFTER = 4;
@@ -84,6 +88,8 @@ export class Link implements Connection {
   /** Calls since the link was opened. */
   readonly calls = { out: 0, in: 0 };
   receivedBytes = 0;
+  /** When triggers of the other engine were registered there, by their ids here. */
+  readonly created: Map<string, number> = new Map();
   readonly #setup: LinkSetup;
   readonly #outgoing: Outgoing;
   readonly #incoming: Incoming;
@@ -273,11 +279,27 @@ export class Link implements Connection {
 
   #receive(memory: Uint8Array, start: number, end: number, isPlain: boolean): void {
     if (memory[start + LETTER_AT + KIND_AFTER] === CALL_LETTER) this.calls.in++;
+    if (memory[start + LETTER_AT] === REGISTER_LETTER) this.#date(memory, start, end);
     if (memory[start + LETTER_AT] !== RESULT_LETTER) {
       return this.#events!.textBytes(memory, start, end, isPlain);
     }
     const text = decoder.decode(memory.subarray(start, end));
     this.#events!.text(withoutPrefix(text, `${this.#setup.life}:`));
+  }
+
+  /** Keeps when a trigger was registered, which only another engine says. */
+  #date(memory: Uint8Array, start: number, end: number): void {
+    const text = decoder.decode(memory.subarray(start, end));
+    if (!text.startsWith(REGISTER_TRIGGER)) return;
+    try {
+      const { id, created_at_ms } = JSON.parse(text) as JsonObject;
+      if (typeof id === "string" && typeof created_at_ms === "number") {
+        if (this.created.size >= TRIGGERS_PER_ENGINE_MAX) this.created.clear();
+        this.created.set(id, created_at_ms);
+      }
+    } catch {
+      // The router says what is wrong with it.
+    }
   }
 }
 

@@ -95,3 +95,25 @@ Deno.test("a prefix goes before the id, and nothing else changes", () => {
 
   assert.equal(withPrefix(text, "a:"), text.replace('"id":"t",', '"id":"a:t",'));
 });
+
+Deno.test("all engines agree on the order of equal triggers, whenever they learn of them", () => {
+  const { cluster, clock, a, b, atA, atB } = setup();
+  const route = { ...TRIGGER, trigger_type: "http" };
+  atB.say({ ...route, id: "first" });
+  clock.tick(50);
+  atA.say({ ...route, id: "second" });
+  clock.tick(50);
+  const c = cluster.start();
+  clock.tick(500);
+
+  const orders = [a, b, c].map((engine) =>
+    engine.router.directory.triggers().map(({ id }) => engine.links.orderOf(id))
+      .sort((one, other) => one.at - other.at || (one.id < other.id ? -1 : 1))
+  );
+
+  assert.deepEqual(orders[0]!.map(({ id }) => id), [`${b.life}:first`, `${a.life}:second`]);
+  assert.ok(orders[0]![0]!.at < orders[0]![1]!.at);
+  assert.deepEqual(orders[1], orders[0]);
+  assert.deepEqual(orders[2], orders[0]);
+  cluster.stop();
+});

@@ -12,7 +12,7 @@ import type { FunctionLoad } from "../core/function_table.ts";
 import type { Bus, BusAnswer, BusMessage } from "./transport.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Connection, ConnectionEvents } from "../ports/connection.ts";
-import { type Directory, ENGINE_NAMESPACE } from "../ports/directory.ts";
+import { type Directory, ENGINE_NAMESPACE, type TriggerOrder } from "../ports/directory.ts";
 import type { Log } from "../ports/log.ts";
 import type { MemoryBudget } from "../ports/memory.ts";
 import type { Handover, Traffic } from "../ports/traffic.ts";
@@ -20,6 +20,7 @@ import { CLUSTER_PROTOCOL, encodeHello, type Hello, readHello } from "./hello.ts
 import { ExportPace } from "./export_pace.ts";
 import { Link, type OtherEngine, WINDOW_BYTES } from "./link.ts";
 import { LoadReports } from "./load_reports.ts";
+import { TriggerTimes } from "./trigger_times.ts";
 import { ENDS, HEAD_BYTES, KIND, type LinkEnd, makePacket, readHead } from "./packet.ts";
 
 /** An engine from which nothing came for so long is asked whether it lives. */
@@ -100,6 +101,7 @@ export class Links {
   readonly #listeners = new Set<() => void>();
   readonly #exports: ExportPace;
   readonly #loads: LoadReports;
+  readonly #times: TriggerTimes;
   readonly #ends = new Map<LinkEnd, number>();
   #stops: (() => void)[] = [];
   #epoch = 0;
@@ -116,8 +118,10 @@ export class Links {
     const { router: { directory }, clock, isShared } = setup;
     const isEngine = (worker_id: string): boolean => this.#byPeer.has(worker_id);
     const namespace = ENGINE_NAMESPACE + setup.self.life;
+    this.#times = new TriggerTimes(() => clock.wall());
     const { defer } = setup;
-    this.#exports = new ExportPace({ clock, defer, directory, isEngine, isShared, namespace });
+    const sources = { directory, isEngine, isShared, namespace, times: this.#times };
+    this.#exports = new ExportPace({ clock, defer, ...sources });
     this.#loads = new LoadReports(setup.router);
   }
 
@@ -139,6 +143,15 @@ export class Links {
   /** The connection of the router that leads to an engine. */
   peerOf(life: string): string | undefined {
     return this.#lines.get(life)?.peerId;
+  }
+
+  /** The place of a trigger among equal ones, the same at all engines: the larger is newer. */
+  orderOf(trigger_id: string): TriggerOrder {
+    const { life } = this.#setup.self;
+    const other = this.#lines.get(trigger_id.slice(0, life.length))?.link;
+    const at = other?.created.get(trigger_id);
+    if (at !== undefined) return { at, id: trigger_id };
+    return { at: this.#times.of(trigger_id), id: `${life}:${trigger_id}` };
   }
 
   /** Calls `hear` after a link was opened or has ended. Call the result to stop. */

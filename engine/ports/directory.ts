@@ -167,6 +167,14 @@ export interface EngineView {
   readonly link: EngineLinkView | null;
 }
 
+/** The place of a trigger among equal ones: by time, then by id; the larger is newer. */
+export interface TriggerOrder {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** Unique in the cluster. */
+  readonly id: string;
+}
+
 /** The engines of the cluster, this one first. */
 export interface Engines {
   /** Name of the cluster. */
@@ -178,4 +186,6 @@ export interface Engines {
   list(): EngineView[];
   /** How often links have ended, by reason. */
   ends(): ReadonlyMap<string, number>;
+  /** The place of a trigger, by its id here; the same at all engines. */
+  orderOf(trigger_id: string): TriggerOrder;
 }

@@ -11,6 +11,7 @@ const ENGINES: Engines = {
   life: "aaaa",
   isConnected: true,
   ends: () => new Map(),
+  orderOf: (id) => ({ at: 0, id }),
   list: () => [
     { life: "aaaa", name: "a", version: "1", state: "here", keeper: false, link: null },
   ],

@@ -149,7 +149,7 @@ export function assemble(
 export function provideRoutes(
   worker: Pick<Worker, "registerTriggerType" | "registerFunction">,
   { routes, sockets, openapi }: Pick<HttpParts, "routes" | "sockets" | "openapi">,
-  host: Pick<EngineHost, "log">,
+  host: Pick<EngineHost, "log" | "engines">,
 ): void {
   const warnings = new ResultWarnings(host.log);
   const rates = new RateLimits();
@@ -167,7 +167,8 @@ export function provideRoutes(
       const operation = operationOf(config);
       const guard = guardOf(config, rates, id);
       const target: Target = { function_id, namespace, metadata, config, guard, operation, warn };
-      const before = routes.add({ id, method, path, value: target });
+      const order = host.engines?.orderOf(id);
+      const before = routes.add({ id, method, path, value: target, order });
       rates.set(id, guard?.limiter);
       openapi.change();
       if (before) warnOfTakeover(host, before, target);

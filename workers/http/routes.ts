@@ -23,6 +23,14 @@ export interface Route<T> {
   readonly path: string;
   /** What the route leads to. */
   readonly value: T;
+  /** Its place among routes of the same shape and method. Default: it is the newest. */
+  readonly order?: RouteOrder | undefined;
+}
+
+/** A place by time, then by id: the larger one is newer. */
+export interface RouteOrder {
+  readonly at: number;
+  readonly id: string;
 }
 
 /** The route of a request, and the parts of the path that were open. */
@@ -100,11 +108,13 @@ export class RouteTable<T> {
     const leaf = this.#leafFor(pattern);
     const stack = leaf.get(route.method);
     const before = stack && newest(stack);
-    if (stack) stack.routes.push(route);
-    else leaf.set(route.method, { names: pattern.names, routes: [route] });
+    if (stack) {
+      const below = stack.routes.findLastIndex((other) => isNewer(route, other));
+      stack.routes.splice(below + 1, 0, route);
+    } else leaf.set(route.method, { names: pattern.names, routes: [route] });
     this.#places.set(route.id, { route, pattern });
     this.#methods.set(route.method, (this.#methods.get(route.method) ?? 0) + 1);
-    return before;
+    return stack && newest(stack) !== route ? undefined : before;
   }
 
   /** Removes the route with this id; `false` when there is none. */
@@ -260,6 +270,11 @@ function decode(segment: string): string {
   } catch {
     return segment; // Not an escape after all.
   }
+}
+
+function isNewer<T>({ order: one }: Route<T>, { order: other }: Route<T>): boolean {
+  if (!one || !other || one.at > other.at) return true;
+  return one.at === other.at && one.id > other.id;
 }
 
 function newest<T>(stack: Stack<T>): Route<T> {

@@ -295,3 +295,38 @@ Deno.test("RouteTable.served() has the newest route of each method and path", ()
   table.remove("t3");
   assert.deepEqual([...table.served()].map(({ id }) => id).sort(), ["t0", "t1", "t2"]);
 });
+
+Deno.test("equal routes with an order serve by it, whenever they are added", () => {
+  const at = (id: string, at: number) => ({
+    id,
+    method: "GET",
+    path: "/x",
+    value: id,
+    order: { at, id },
+  });
+  const all = [at("a", 2), at("b", 1), at("c", 2), at("d", 0)];
+  for (const first of [0, 1, 2, 3]) {
+    const table = new RouteTable<string>();
+    for (let i = 0; i < 4; i++) table.add(all[(first + i) % 4]!);
+
+    const served: string[] = [];
+    for (let i = 0; i < 4; i++) {
+      const { route } = table.find("GET", "/x")!;
+      served.push(route.id);
+      table.remove(route.id);
+    }
+
+    assert.deepEqual(served, ["c", "a", "b", "d"]);
+  }
+});
+
+Deno.test("a route that comes behind a newer one takes nothing over", () => {
+  const table = new RouteTable<string>();
+  const route = (id: string, at: number) => {
+    return { id, method: "GET", path: "/x", value: id, order: { at, id } };
+  };
+  table.add(route("new", 9));
+
+  assert.equal(table.add(route("old", 1)), undefined);
+  assert.equal(table.add(route("newest", 10))!.id, "new");
+});
