@@ -34,6 +34,9 @@ import mathManifest from "./quickstart/workers/math-worker/engine.worker.yaml" w
 };
 import mathSource from "./quickstart/workers/math-worker/math_worker.py" with { type: "text" };
 import requirements from "./quickstart/workers/math-worker/requirements.txt" with { type: "text" };
+import nodeManifest from "./node-worker/engine.worker.yaml" with { type: "text" };
+import nodePackage from "./node-worker/package.json.txt" with { type: "text" };
+import nodeSource from "./node-worker/worker.js.txt" with { type: "text" };
 import pythonManifest from "./python-worker/engine.worker.yaml" with { type: "text" };
 import pythonSource from "./python-worker/worker.py" with { type: "text" };
 import typescriptImports from "./typescript-worker/deno.json.txt" with { type: "text" };
@@ -114,6 +117,16 @@ export const templates: readonly Template[] = [
       "deno.json": typescriptImports,
       "worker.ts": typescriptSource,
       "worker_test.ts": typescriptTest,
+    },
+  },
+  {
+    name: "node-worker",
+    summary: "A JavaScript worker on Node and npm for a project",
+    kind: "worker",
+    files: {
+      "engine.worker.yaml": nodeManifest,
+      "package.json": nodePackage,
+      "worker.js": nodeSource,
     },
   },
 ];

@@ -17,7 +17,8 @@ Examples:
   engine create --template quickstart --directory hello
   engine create --template python-worker --directory hello/workers/my-worker
 
-Templates: quickstart, jobs, bare (projects); python-worker, typescript-worker (workers for one).
+Templates: quickstart, jobs, bare (projects); python-worker, typescript-worker, node-worker
+(workers for one).
 --force never removes anything; it says which files it writes over.`;
 
 const INIT_EXAMPLES = `

@@ -290,19 +290,26 @@ for (
 
 Deno.test("installDependencies() runs npm install where there is a package.json", async () => {
   await using there = await setup(NODE, { "main.js": "" });
-  assert.equal((await there.install()).result, "none");
-
   await there.write("package.json", "{}");
   // npm writes a lock file, which counts from the first installation on.
+  const sdk = `${there.directory}/node_modules/engine-sdk`;
   there.launcher.onStart = (program) => {
     Deno.writeTextFileSync(`${there.directory}/package-lock.json`, "{}");
+    Deno.mkdirSync(sdk, { recursive: true });
+    Deno.writeTextFileSync(`${sdk}/package.json`, "{}");
     program.exit(0);
   };
   assert.equal((await there.install()).result, "installed");
   assert.equal((await there.install()).result, "cached");
-  assert.deepEqual(there.commands(), ["npm install --no-audit --no-fund"]);
+  const [install, link, ...more] = there.commands();
+  assert.equal(install, "npm install --no-audit --no-fund");
+  assert.match(link!, /ln -sfn \/.*\/\.engine\/sdk\/typescript node_modules\/engine-sdk/);
+  assert.deepEqual(more, []);
 
   await Deno.remove(`${there.directory}/package-lock.json`);
+  assert.equal((await there.install()).result, "installed");
+  // As after `npm install` by hand, which removes what package.json does not name.
+  await Deno.remove(sdk, { recursive: true });
   assert.equal((await there.install()).result, "installed");
 });
 

@@ -148,6 +148,14 @@ export function withoutEffect(spec: WorkerSpec, isolation: Isolation): string | 
     "since a plain process is not contained; use isolation: microvm";
 }
 
+/** Where a worker may start from. */
+interface Entries {
+  /** The entry file; `null`: there is none. */
+  readonly entry: string | null;
+  /** The entry as the manifest has it. */
+  readonly written: string | undefined;
+}
+
 /** Reads one manifest; problems go to its fields. */
 class ManifestReader {
   readonly #directory: string;
@@ -180,7 +188,7 @@ class ManifestReader {
       packageManager,
       entry,
       install,
-      start: command ?? this.#start(toolchainOf(kind, packageManager), kind, entry),
+      start: command ?? this.#start(toolchainOf(kind, packageManager), kind, { entry, written }),
       env: this.#top.environment("env"),
       watch: this.#watch(),
       ...isolation ? { isolation } : {},
@@ -229,18 +237,18 @@ class ManifestReader {
     return entry;
   }
 
-  #start(toolchain: Toolchain, kind: Kind, entry: string | null): string {
-    if (entry === null) {
-      const command = toolchain.ownStartCommand?.(this.#directory);
-      if (command !== undefined) return command;
+  /** An entry that is written comes first, then the worker's own command, then a usual entry. */
+  #start(toolchain: Toolchain, kind: Kind, { entry, written }: Entries): string {
+    const byEntry = entry === null ? undefined : toolchain.startCommand(entry);
+    if (written !== undefined && typeof byEntry === "string") return byEntry;
+    const own = toolchain.ownStartCommand?.(this.#directory);
+    if (own !== undefined) return own;
+    if (typeof byEntry === "string") return byEntry;
+    if (byEntry === undefined) {
       const usual = usualEntries(kind).join(", ");
       const expected = `the entry file, or scripts.start, or one of the files ${usual}`;
       this.#runtime.problem("entry", expected);
-      return "";
-    }
-    const command = toolchain.startCommand(entry);
-    if (typeof command === "string") return command;
-    this.#scripts.problem("start", command.expected);
+    } else this.#scripts.problem("start", byEntry.expected);
     return "";
   }
 

@@ -136,12 +136,33 @@ for (
   });
 }
 
-Deno.test("readManifest() leaves the start to package.json where it has one", async () => {
-  const files = { "package.json": '{"scripts":{"start":"tsx src/app.ts"}}' };
+for (
+  const [title, runtime, entry] of [
+    ["TypeScript on npm", "kind: typescript, package_manager: npm", "src/app.ts"],
+    ["TypeScript on npm with a usual entry", "kind: typescript, package_manager: npm", "worker.ts"],
+    [
+      "TypeScript on npm with a written entry",
+      "kind: typescript, package_manager: npm, entry: app.ts",
+      "app.ts",
+    ],
+    ["JavaScript with a usual entry", "kind: javascript", "index.js"],
+  ] as const
+) {
+  Deno.test(`readManifest() leaves the start of ${title} to package.json`, async () => {
+    const files = { "package.json": '{"scripts":{"start":"tsx app.ts"}}', [entry]: "" };
 
-  const spec = await read("name: w\nruntime: { kind: typescript, package_manager: npm }\n", files);
+    const spec = await read(`name: w\nruntime: { ${runtime} }\n`, files);
 
-  assert.equal(spec.start, "exec npm run --silent start");
+    assert.equal(spec.start, "exec npm run --silent start");
+  });
+}
+
+Deno.test("readManifest() prefers a written entry of JavaScript to package.json", async () => {
+  const files = { "package.json": '{"scripts":{"start":"node index.js"}}', "app.js": "" };
+
+  const spec = await read("name: w\nruntime: { kind: javascript, entry: app.js }\n", files);
+
+  assert.equal(spec.start, "exec node app.js");
 });
 
 Deno.test("readManifest() needs no entry beside a start command", async () => {
@@ -218,8 +239,8 @@ const BAD: readonly (readonly [title: string, text: string, ...problems: string[
   [
     "TypeScript on npm without a command",
     "name: w\nruntime: { kind: typescript, package_manager: npm, entry: main.py }\n",
-    "scripts.start: expected a command, since npm does not say how to run TypeScript, " +
-    "received nothing (line 1)",
+    "scripts.start: expected a command, or a start script in package.json, since Node 20 runs no " +
+    "TypeScript, received nothing (line 1)",
   ],
   [
     "wrong types everywhere",

@@ -115,6 +115,11 @@ export function pythonSdkDirectory(dataDirectory: string): string {
   return `${sdkDirectory(dataDirectory)}/python`;
 }
 
+/** The npm package `engine-sdk`, as a folder. */
+export function npmSdkDirectory(dataDirectory: string): string {
+  return `${sdkDirectory(dataDirectory)}/typescript`;
+}
+
 /**
  * Writes the SDKs to `sdk/python/engine_sdk` and `sdk/typescript` below the data directory.
  *
@@ -123,7 +128,7 @@ export function pythonSdkDirectory(dataDirectory: string): string {
 export async function writeSdkCopies(dataDirectory: string): Promise<void> {
   const python = `${pythonSdkDirectory(dataDirectory)}/engine_sdk`;
   await writeFiles(python, PYTHON_FILES);
-  await writeFiles(`${sdkDirectory(dataDirectory)}/typescript`, TYPESCRIPT_FILES);
+  await writeFiles(npmSdkDirectory(dataDirectory), TYPESCRIPT_FILES);
   for await (const { name, isFile } of Deno.readDir(python)) {
     if (isFile && !Object.hasOwn(PYTHON_FILES, name)) await Deno.remove(`${python}/${name}`);
   }

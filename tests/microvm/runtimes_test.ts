@@ -30,7 +30,7 @@ const EXAMPLES: readonly Example[] = [
         "resources: { memory_mb: 256 }\n",
       "package.json": JSON.stringify({
         type: "module",
-        dependencies: { ms: "2.1.3", "engine-sdk": "file:../../.engine/sdk/typescript" },
+        dependencies: { ms: "2.1.3" },
       }),
       "main.js": 'import ms from "ms"; import { registerWorker } from "engine-sdk";\n' +
         'console.log(ms("2 days"), registerWorker.name);\n',

@@ -1,11 +1,13 @@
 /**
  * Workers in TypeScript and JavaScript, on Deno or on Node with npm.
  *
- * npm and Deno keep packages in their own places, beside the worker or in a cache.
+ * npm and Deno keep packages in their own places, beside the worker or in a cache. A worker on npm
+ * finds `engine-sdk` in its `node_modules`: a link to the project's copy, unless it has one itself.
  *
  * @module
  */
 import { findProgram, type Program, requireProgram, shellWord } from "../../process/programs.ts";
+import { npmSdkDirectory } from "../sdk_copy.ts";
 import { readWorkerText } from "../worker_files.ts";
 import {
   askPath,
@@ -25,6 +27,9 @@ import {
 
 /** Largest package.json that is searched for a start script, in bytes. */
 const PACKAGE_JSON_BYTES_MAX = 1024 * 1024;
+
+/** Where Node looks for the SDK, from a worker's directory. */
+const SDK_PLACE = "node_modules/engine-sdk";
 
 const NODE: Program = { name: "node", advice: "install Node 20 or later" };
 const NPM: Program = { name: "npm", advice: "install npm, which comes with Node" };
@@ -62,7 +67,7 @@ const deno: Toolchain = {
 const npmForTypeScript: Toolchain = {
   ...npm,
   startCommand: () => ({
-    expected: "a command, since npm does not say how to run TypeScript",
+    expected: "a command, or a start script in package.json, since Node 20 runs no TypeScript",
   }),
 };
 
@@ -118,19 +123,37 @@ function hasStartScript(directory: string): boolean {
   }
 }
 
-async function npmPlan({ name, directory, env, install }: PlanRequest): Promise<InstallPlan> {
+async function npmPlan(request: PlanRequest): Promise<InstallPlan> {
+  const { name, directory, env, install, dataDirectory } = request;
   await requireProgram(NODE, env.PATH ?? "", name);
   const hasPackages = await exists(`${directory}/package.json`);
   if (hasPackages && install === null) await requireProgram(NPM, env.PATH ?? "", name);
   const usual = hasPackages ? ["npm install --no-audit --no-fund"] : [];
   return {
-    commands: install === null ? usual : [install],
+    // npm removes packages that package.json does not name, so the link comes last.
+    commands: [...install === null ? usual : [install], linkSdk(npmSdkDirectory(dataDirectory))],
     env: {},
-    // Without dependencies npm creates no folder, but then it leaves a lock file.
+    // npm leaves a lock file. Without package.json the link alone is in the folder.
     isComplete: async () =>
-      install !== null || await exists(`${directory}/node_modules`) ||
-      await exists(`${directory}/package-lock.json`),
+      await exists(`${directory}/${SDK_PLACE}/package.json`) &&
+      (install !== null || !hasPackages || await hasInstalled(directory)),
   };
+}
+
+/**
+ * The shell command that links the SDK into `node_modules`. An own `engine-sdk` stays; a link to a
+ * copy, which may be that of another project, is replaced. The worker's own launcher runs it, since
+ * the worker may have made `node_modules` a link to anywhere.
+ */
+function linkSdk(sdk: string): string {
+  return `case "$(readlink ${SDK_PLACE})" in */sdk/typescript) rm -f ${SDK_PLACE};; esac; ` +
+    `[ -e ${SDK_PLACE} ] || { mkdir -p node_modules && ln -sfn ${shellWord(sdk)} ${SDK_PLACE}; }`;
+}
+
+async function hasInstalled(directory: string): Promise<boolean> {
+  return await exists(`${directory}/package-lock.json`) ||
+    await exists(`${directory}/npm-shrinkwrap.json`) ||
+    await exists(`${directory}/node_modules/.package-lock.json`);
 }
 
 async function denoPlan(
