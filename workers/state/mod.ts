@@ -71,9 +71,7 @@ export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
   runsByDefault: true,
   summary: "Shared values by scope and key",
   summaryOf: ({ flushMs }) =>
-    flushMs === undefined
-      ? state.summary
-      : `${state.summary}; on disk up to ${flushMs} ms after the answer`,
+    flushMs === undefined ? state.summary : `${state.summary}; ${lateness(flushMs)}`,
   offers: { functions: ["state::*"], triggerTypes: ["state"] },
   parse: (raw) => fitConfig(Config, raw),
   configSchema: () => v.jsonSchema(Config),
@@ -95,7 +93,8 @@ export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
     const expiry = started.use(new Expiry({ clock, log, entries }));
     const isBehind = (): boolean => triggers.isBehind;
     const answers = new AnswerMemory(memory, clock);
-    registerFunctions(worker, new StateFunctions({ entries, expiry, clock, answers, isBehind }));
+    const functions = new StateFunctions({ entries, expiry, clock, answers, isBehind });
+    registerFunctions(worker, functions, flushMs);
     registerTriggerType(worker, triggers);
     void expiry.sweep();
     return Promise.resolve(started);
@@ -208,7 +207,19 @@ class StateFunctions {
   }
 }
 
-function registerFunctions(worker: Pick<Worker, "registerFunction">, state: StateFunctions): void {
+/** Functions whose answers say that a value is on disk, or that it will be. */
+const WRITES: readonly string[] = ["set", "delete", "update", "transaction"];
+
+/** What listings say of writes that are answered before they are on disk. */
+function lateness(flushMs: number): string {
+  return `on disk up to ${flushMs} ms after the answer`;
+}
+
+function registerFunctions(
+  worker: Pick<Worker, "registerFunction">,
+  state: StateFunctions,
+  flushMs: number | undefined,
+): void {
   const formats = { ...FORMATS, transaction: TRANSACTION_FORMAT };
   const functions: Record<keyof typeof formats, Handler> = {
     set: (payload) => state.set(payload),
@@ -222,7 +233,10 @@ function registerFunctions(worker: Pick<Worker, "registerFunction">, state: Stat
     list_groups: () => state.listGroups(),
   };
   for (const [name, format] of Object.entries(formats)) {
-    worker.registerFunction(`state::${name}`, functions[name as keyof typeof formats], format);
+    const isLate = flushMs !== undefined && WRITES.includes(name);
+    const description = isLate ? `${format.description}; ${lateness(flushMs)}` : format.description;
+    const handler = functions[name as keyof typeof formats];
+    worker.registerFunction(`state::${name}`, handler, { ...format, description });
   }
 }
 

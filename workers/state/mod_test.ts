@@ -383,6 +383,15 @@ Deno.test("durability: interval hands its time to the store, and the listing say
   assert.deepEqual(options, [{ flushMs: 50 }]);
   assert.match(state.summaryOf!(config), /on disk up to 50 ms after the answer$/);
   assert.equal(state.summaryOf!(state.parse({})), state.summary);
+  const late = engine.router.directory.functions().filter(({ description }) =>
+    description?.endsWith("; on disk up to 50 ms after the answer")
+  );
+  assert.deepEqual(late.map(({ function_id }) => function_id).toSorted(), [
+    "state::delete",
+    "state::set",
+    "state::transaction",
+    "state::update",
+  ]);
   assert.deepEqual(state.parse({ durability: "interval" }), { flushMs: 100 });
 });
 
