@@ -148,9 +148,7 @@ export class GroupCommit<W extends Work> {
   }
 
   #fail(group: readonly W[], thrown: unknown): void {
-    const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    const message = `The state file refused the write (${reason}); see that its disk has room`;
-    const failure = new EngineError("SET_ERROR", message, { cause: thrown });
+    const failure = failureOf(thrown);
     const lost = new Set(group.flatMap(({ changed }) => changed));
     const failed = new Set(group.filter(({ read }) => read.some((id) => lost.has(id))));
     this.#addBuiltOn(failed, lost);
@@ -183,4 +181,12 @@ export class GroupCommit<W extends Work> {
       }
     } while (failed.size > before);
   }
+}
+
+/** What failed for a reason that the database knows better stays as it is. */
+function failureOf(thrown: unknown): EngineError {
+  if (thrown instanceof EngineError && thrown.code === "SET_ERROR") return thrown;
+  const reason = thrown instanceof Error ? thrown.message : String(thrown);
+  const message = `The state file refused the write (${reason}); see that its disk has room`;
+  return new EngineError("SET_ERROR", message, { cause: thrown });
 }

@@ -31,9 +31,24 @@ import {
 import { needsRewrite, rewriteStateFile } from "./state_file.ts";
 import { findDroppedTail } from "./wal_tail.ts";
 
+/** What the store uses of a database; all of a commit takes effect, or nothing. */
+export interface KvDatabase extends Pick<Deno.Kv, "get" | "getMany" | "list" | "close"> {
+  atomic(): KvCommit;
+  /** A commit of one key. */
+  set(key: Deno.KvKey, value: unknown): Promise<unknown>;
+}
+
+/** One commit of a {@linkcode KvDatabase}. */
+export interface KvCommit {
+  set(key: Deno.KvKey, value: unknown): this;
+  delete(key: Deno.KvKey): this;
+  /** Resolves when it is durable. */
+  commit(): Promise<unknown>;
+}
+
 /** An open state file. */
 export interface KvFile extends Disposable {
-  readonly kv: Deno.Kv;
+  readonly kv: KvDatabase;
   /** Largest version that was given to an entry; never falls. */
   readonly version: number;
   /** Identity of the file, for its head. */
@@ -49,7 +64,7 @@ export interface OpenKvFileOptions {
 }
 
 /** Opens a database; the real one is `Deno.openKv`. */
-export type OpenKv = (path: string) => Promise<Deno.Kv>;
+export type OpenKv = (path: string) => Promise<KvDatabase>;
 
 /** Format and version of the file, written with every commit. */
 export interface FileHead {
@@ -98,7 +113,7 @@ export async function openKvFile(
 /** What has to happen before the database is open; the name of a copy, if one had to be made. */
 function prepare(path: string, accepts: boolean, log: Log | undefined): string | undefined {
   if (checkPresence(path, accepts) !== "present") {
-    create(path);
+    createStateFile(path);
     return undefined;
   }
   const copy = checkLog(path, log);
@@ -144,7 +159,7 @@ function rewriteIfWorth(path: string, log: Log | undefined): void {
 }
 
 /** Makes a file from which pages can be removed while it is open; SQLite decides that at first. */
-function create(path: string): void {
+export function createStateFile(path: string): void {
   try {
     Deno.openSync(path, { write: true, create: true, mode: PRIVATE_FILE_MODE }).close();
     const database = new DatabaseSync(path);
@@ -156,7 +171,7 @@ function create(path: string): void {
   }
 }
 
-async function openDatabase(path: string, open: OpenKv | undefined): Promise<Deno.Kv> {
+async function openDatabase(path: string, open: OpenKv | undefined): Promise<KvDatabase> {
   if (!open) return refuse(path, "needs Deno KV; start Deno with --unstable-kv");
   try {
     return await open(path);
@@ -165,7 +180,7 @@ async function openDatabase(path: string, open: OpenKv | undefined): Promise<Den
   }
 }
 
-async function readHead(path: string, kv: Deno.Kv): Promise<FileHead> {
+async function readHead(path: string, kv: KvDatabase): Promise<FileHead> {
   let head: FileHead | null;
   try {
     ({ value: head } = await kv.get<FileHead>(FILE_HEAD_KEY));
@@ -181,7 +196,7 @@ async function readHead(path: string, kv: Deno.Kv): Promise<FileHead> {
  * Writes the head, so that a file that cannot be written is noticed at once, and then the marker;
  * in this order a crash leaves a marker that is missing or behind, which both are accepted.
  */
-async function mark(path: string, kv: Deno.Kv, head: FileHead): Promise<Marker> {
+async function mark(path: string, kv: KvDatabase, head: FileHead): Promise<Marker> {
   const { id = crypto.randomUUID(), epoch = 0, version } = head;
   const marker = { id, epoch: Math.max(epoch, readMarker(path)?.epoch ?? 0) + 1 };
   try {

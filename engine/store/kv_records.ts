@@ -30,7 +30,7 @@ import {
   STORE_RECORD_BYTES_MAX,
 } from "./record.ts";
 import type { Entry, StoreKey } from "../ports/store.ts";
-import { FILE_FORMAT, FILE_HEAD_KEY, type FileHead } from "./kv_file.ts";
+import { FILE_FORMAT, FILE_HEAD_KEY, type FileHead, type KvDatabase } from "./kv_file.ts";
 import type { Marker } from "./marker.ts";
 import { compareKeys, isBelow } from "./store_key.ts";
 
@@ -69,12 +69,12 @@ interface OrphanParts {
 
 /** The records of one open file. The caller must not let commits overlap. */
 export class KvRecords {
-  readonly #kv: Deno.Kv;
+  readonly #kv: KvDatabase;
   readonly #marker: Marker | undefined;
   #orphans: OrphanParts[] = [];
 
   /** `marker` identifies the file; it is part of the head. */
-  constructor(kv: Deno.Kv, marker?: Marker) {
+  constructor(kv: KvDatabase, marker?: Marker) {
     this.#kv = kv;
     this.#marker = marker;
   }

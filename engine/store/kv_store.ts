@@ -102,6 +102,15 @@ interface Pending extends Work {
 export async function openKvStore(path: string, options: KvStoreOptions = {}): Promise<Store> {
   const { openKv = Deno.openKv, acceptsEmptyState, log } = options;
   const file = await openKvFile(path, openKv, { acceptsEmptyState, log });
+  return await openStoreOn(file, path, options);
+}
+
+/** Opens the store in a database that is open; `path` is that of its file. */
+export async function openStoreOn(
+  file: KvFile,
+  path: string,
+  options: KvStoreOptions = {},
+): Promise<Store> {
   const records = new KvRecords(file.kv, file.marker);
   try {
     await records.deleteOrphanParts();

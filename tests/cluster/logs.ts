@@ -8,8 +8,8 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { openJetStreamKey, openJetStreamLog } from "../../engine/cluster/jet_stream_log.ts";
 import { openPostgresKey, openPostgresLog } from "../../engine/cluster/postgres_log.ts";
 import { systemClock } from "../../engine/platform/system_clock.ts";
-import type { Log } from "../../engine/ports/log.ts";
 import type { LogUnderTest } from "../contracts/state_log_contract.ts";
+import { keptLog } from "./kept_log.ts";
 import { Proxy } from "../torture/proxy.ts";
 import {
   type Nats,
@@ -19,21 +19,6 @@ import {
   withoutNats,
   withoutPostgres,
 } from "./servers.ts";
-
-/** A log that keeps its lines for the test. */
-export function keptLog(): Log & { readonly lines: string[] } {
-  const lines: string[] = [];
-  const note = (level: string) => (text: string, fields?: object): void => {
-    lines.push(`${level} ${text} ${JSON.stringify(fields ?? {})}`);
-  };
-  return {
-    lines,
-    debug: note("debug"),
-    info: note("info"),
-    warn: note("warn"),
-    error: note("error"),
-  };
-}
 
 /** Clusters on one NATS, which runs as long as the tests of the file. */
 export function jetStreamLogs(count: 1 | 3): () => Promise<LogUnderTest> {

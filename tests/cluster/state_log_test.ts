@@ -4,7 +4,8 @@ import { openJetStreamLog } from "../../engine/cluster/jet_stream_log.ts";
 import { openPostgresLog } from "../../engine/cluster/postgres_log.ts";
 import { systemClock } from "../../engine/platform/system_clock.ts";
 import { testStateLog } from "../contracts/state_log_contract.ts";
-import { jetStreamLogs, keptLog, postgresLogs } from "./logs.ts";
+import { keptLog } from "./kept_log.ts";
+import { jetStreamLogs, postgresLogs } from "./logs.ts";
 import { startNats, startPostgres, withoutNats, withoutPostgres } from "./servers.ts";
 
 testStateLog("JetStreamLog with 1 copy", jetStreamLogs(1), withoutNats);
