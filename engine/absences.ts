@@ -16,12 +16,19 @@ import { DEFAULT_NAMESPACE } from "../sdk/typescript/wire/protocol.ts";
 /** Characters of a worker's own reason in one sentence. */
 const REASON_CHARS_MAX = 200;
 
+/** A built-in worker; see `BuiltinWorker.kept`. */
+type OfferingWorker = KnownWorker & { readonly kept?: string };
+
 /** What {@linkcode EngineAbsences} asks. */
 export interface AbsencesOptions {
   /** All workers that come with the engine. */
-  readonly known: readonly KnownWorker[];
+  readonly known: readonly OfferingWorker[];
   /** State of a built-in; `undefined`: the configuration does not name it. */
   builtin(name: string): Pick<WorkerStatus, "state" | "reason"> | undefined;
+  /** Whether some engine offers the function now. */
+  isOffered(function_id: string): boolean;
+  /** In a cluster: whether some engine will keep the state in a moment. */
+  isKeeperExpected(): boolean;
   /** Why a function of a worker that is a directory is not there. */
   directoryWorker(function_id: string, namespace: string): Absence | undefined;
 }
@@ -39,10 +46,23 @@ export class EngineAbsences implements Absences {
   ofFunction(function_id: string, namespace: string): Absence | undefined {
     const lost = this.#options.directoryWorker(function_id, namespace);
     if (lost || namespace !== DEFAULT_NAMESPACE) return lost;
-    const worker = this.#options.known.find(({ offers }) =>
+    const worker = this.#workerOf(function_id);
+    return worker && this.#builtinAbsence(worker.name);
+  }
+
+  #workerOf(function_id: string): OfferingWorker | undefined {
+    return this.#options.known.find(({ offers }) =>
       offers?.functions?.some((pattern) => fitsPattern(function_id, pattern))
     );
-    return worker && this.#builtinAbsence(worker.name);
+  }
+
+  isExpected(function_id: string, namespace: string): boolean {
+    if (namespace !== DEFAULT_NAMESPACE || !this.#options.isKeeperExpected()) return false;
+    const worker = this.#workerOf(function_id);
+    if (worker?.kept === undefined || this.#options.isOffered(worker.kept)) return false;
+    // Stopped by hand, failed, or not in the configuration: nothing comes.
+    const state = this.#options.builtin(worker.name)?.state;
+    return state === "queued" || state === "starting" || state === "stopping";
   }
 
   ofTriggerType(id: string, namespace: string): Absence | undefined {

@@ -15,6 +15,8 @@ function absences(state?: WorkerState, reason: string | null = null): EngineAbse
   return new EngineAbsences({
     known: KNOWN,
     builtin: () => state && { state, reason },
+    isOffered: () => false,
+    isKeeperExpected: () => false,
     directoryWorker: (id) =>
       id === "py::add" ? { reason: "worker py is down", worker: "py" } : undefined,
   });

@@ -18,6 +18,7 @@ import type { Clock } from "./ports/clock.ts";
 import type { BuiltinEntry } from "./ports/config.ts";
 import type { Directory, FunctionView } from "./ports/directory.ts";
 import type { Log } from "./ports/log.ts";
+import type { Store } from "./ports/store.ts";
 import type { Endpoint, WorkerState, WorkerStatus } from "./ports/supervision.ts";
 
 /** What {@linkcode Builtins} works with. */
@@ -32,7 +33,15 @@ export interface BuiltinsOptions {
   changed?(name: string): void;
   /** What every built-in uses of the engine, without its own signal and addresses. */
   readonly host: Omit<EngineHost, "serves" | "signal">;
+  /**
+   * In a cluster: the store of built-ins that run where the state is kept, which begin with
+   * {@linkcode Builtins.keep}.
+   */
+  readonly kept?: Store;
 }
+
+/** Why a built-in of a cluster does not run here. */
+const ELSEWHERE = "runs at the engine that keeps the state";
 
 /** How long a worker may take to start, and to stop; what takes longer is left behind. */
 export const BUILTIN_MS_MAX = 30_000;
@@ -64,9 +73,38 @@ export class Builtins {
   /** Starts and stops, one at a time. */
   readonly #tasks = new TaskQueue();
   #isClosed = false;
+  /** Whether this engine keeps the state; one that is alone always does. */
+  #isKeeper: boolean;
 
   constructor(options: BuiltinsOptions) {
     this.#options = options;
+    this.#isKeeper = options.kept === undefined;
+  }
+
+  /** In a cluster: starts the built-ins that run where the state is kept, or ends them. */
+  keep(isKeeper: boolean): Promise<void> {
+    return this.#tasks.run(async () => {
+      this.#isKeeper = isKeeper;
+      const runs = [...this.#runs.values()].filter(({ entry }) => this.#isKept(entry.name));
+      if (isKeeper) {
+        for (const run of runs) if (run.state === "queued") await this.#begin(run);
+        return;
+      }
+      for (const run of runs.reverse()) {
+        if (!run.stack) continue;
+        await this.#end(run);
+        this.#set(run, "queued", ELSEWHERE);
+      }
+    });
+  }
+
+  /** The built-ins of the configuration that run where the state is kept. */
+  get kept(): string[] {
+    return [...this.#runs.keys()].filter((name) => this.#isKept(name));
+  }
+
+  #isKept(name: string): boolean {
+    return this.#options.known.some((worker) => worker.name === name && worker.kept !== undefined);
   }
 
   /** Addresses that running built-ins serve. */
@@ -249,6 +287,9 @@ export class Builtins {
     const { clock, log } = this.#options;
     const { name, config } = run.entry;
     const definition = this.#options.known.find((worker) => worker.name === name);
+    if (definition?.kept !== undefined && !this.#isKeeper) {
+      return void this.#set(run, "queued", ELSEWHERE);
+    }
     if (!definition) throw new EngineError("NOT_FOUND", `There is no built-in worker ${name}`);
     const began = clock.now();
     run.launch++;
@@ -258,7 +299,8 @@ export class Builtins {
     try {
       const worker = this.#connect(definition);
       stack.defer(() => worker.shutdown());
-      const starting = definition.start(worker, config, this.#hostFor(run, stack));
+      const host = this.#hostFor(run, stack, definition.kept !== undefined);
+      const starting = definition.start(worker, config, host);
       stack.use(await this.#within(starting, `${name} did not start`));
       run.stack = stack;
       this.#set(run, "ready", this.#summaryOf(run));
@@ -338,11 +380,13 @@ export class Builtins {
     return registerWorker(ENGINE_URL_DEFAULT, { workerName, description, dial });
   }
 
-  #hostFor(run: Run, stack: AsyncDisposableStack): EngineHost {
+  #hostFor(run: Run, stack: AsyncDisposableStack, isKept: boolean): EngineHost {
     const ending = new AbortController();
     stack.defer(() => ending.abort());
+    const { host, kept } = this.#options;
     return {
-      ...this.#options.host,
+      ...host,
+      ...isKept && kept && { store: kept },
       signal: ending.signal,
       serves: (endpoint) => void run.endpoints.push(endpoint),
     };

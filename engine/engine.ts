@@ -8,6 +8,7 @@
  */
 import { DRAIN_MS } from "../workers/kit/define.ts";
 import { errorBody, thrownText } from "../sdk/typescript/wire/errors.ts";
+import { DEFAULT_NAMESPACE } from "../sdk/typescript/wire/protocol.ts";
 import { isLoopback } from "../sdk/typescript/wire/loopback.ts";
 import { builtinWorkers } from "../workers/mod.ts";
 import { EngineAbsences } from "./absences.ts";
@@ -32,13 +33,14 @@ import { LocalKeeping } from "./platform/keeping.ts";
 import { createMemoryBudget } from "./platform/memory_budget.ts";
 import { createSchemas } from "./platform/schema_check.ts";
 import { systemClock, tickClock } from "./platform/system_clock.ts";
+import type { ClusterKeeping } from "./cluster/keeper/mod.ts";
 import type { Cluster } from "./cluster/mod.ts";
 import type { Config, ConfigValue } from "./ports/config.ts";
 import type { Listener } from "./ports/connection.ts";
 import type { EngineEvent } from "./ports/events.ts";
 import type { EngineLogLine, Log, LogLevel } from "./ports/log.ts";
 import type { MemoryBudget } from "./ports/memory.ts";
-import type { Store } from "./ports/store.ts";
+import type { Store, StoreFile } from "./ports/store.ts";
 import type { Endpoint, EngineInfo } from "./ports/supervision.ts";
 import type { PrintedLine, TelemetryFrame } from "./ports/telemetry.ts";
 import { Project } from "./project.ts";
@@ -163,6 +165,7 @@ class AssembledEngine implements Engine {
   #stopping: Promise<void> | undefined;
   /** `undefined` in an engine that is alone. */
   #cluster: Cluster | undefined;
+  #keeping: ClusterKeeping | undefined;
 
   constructor(config: Config, options: StartOptions) {
     this.#config = config;
@@ -207,11 +210,7 @@ class AssembledEngine implements Engine {
       telemetry: (frame) => this.#telemetry.publish(frame),
       memory: this.#memory,
       served: this.#httpFunctions,
-      absences: new EngineAbsences({
-        known: builtinWorkers,
-        builtin: (name) => this.#builtins?.status(name),
-        directoryWorker: (id, namespace) => this.#project?.absence(id, namespace),
-      }),
+      absences: this.#createAbsences(),
     });
     this.#channels = new ChannelTable({ clock: systemClock, memory: this.#memory });
     const path = tokenPath(config.dataDirectory);
@@ -222,6 +221,16 @@ class AssembledEngine implements Engine {
       isLoopback: isLoopback(config.engine.host),
       created: this.#tokens,
       ...config.engine.auth_token !== undefined && { authToken: config.engine.auth_token },
+    });
+  }
+
+  #createAbsences(): EngineAbsences {
+    return new EngineAbsences({
+      known: builtinWorkers,
+      builtin: (name) => this.#builtins?.status(name),
+      isOffered: (id) => this.#router.directory.function(DEFAULT_NAMESPACE, id) !== undefined,
+      isKeeperExpected: () => this.#keeping?.isExpected ?? false,
+      directoryWorker: (id, namespace) => this.#project?.absence(id, namespace),
     });
   }
 
@@ -278,12 +287,23 @@ class AssembledEngine implements Engine {
     this.#events.listen(({ type }) => {
       if (type === "functions_changed" || type === "triggers_changed") cluster.changed();
     });
+    if (settings.log === "none") return;
+    const { prepareKeeping } = await import("./cluster/keeper/mod.ts");
+    this.#keeping = prepareKeeping({
+      ...{ parts: cluster.parts, memory },
+      path: `${this.#config.dataDirectory}/cluster_state.sqlite`,
+      serve: (isKept) => this.#builtins.keep(isKept),
+      shared: () => this.#builtins.kept,
+    });
   }
 
   /** Takes calls of other engines. */
   #joinCluster(cluster: Cluster): void {
     cluster.join();
     this.#stack.defer(() => cluster.leave());
+    if (!this.#keeping) return;
+    this.#stack.use(this.#keeping);
+    this.#keeping.start();
   }
 
   async #endLog(): Promise<void> {
@@ -392,6 +412,7 @@ class AssembledEngine implements Engine {
         return localDial({ open }, name, { ticks: this.#ticks });
       },
       changed: (name) => this.#events.publish({ type: "supervised_changed", name }),
+      ...this.#keeping && { kept: this.#keeping.store },
       host: {
         clock: systemClock,
         log: this.#log,
@@ -401,7 +422,7 @@ class AssembledEngine implements Engine {
           this.#delays++;
           void work.finally(() => this.#delays--);
         },
-        store,
+        store: this.#keeping ? withFile(store, this.#keeping.file) : store,
         schemas: this.#schemas,
         memory: this.#memory,
         channels: this.#channels,
@@ -544,4 +565,17 @@ function logFormat(config: Config): "text" | "json" {
 
 function isSame(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** The store of this engine alone, with the state of the cluster as what is backed up. */
+function withFile(store: Store, file: StoreFile): Store {
+  return {
+    file,
+    stats: store.stats,
+    status: store.status,
+    get: (key) => store.get(key),
+    list: (...query) => store.list(...query),
+    write: (changes, options) => store.write(changes, options),
+    [Symbol.asyncDispose]: async () => await store[Symbol.asyncDispose](),
+  };
 }

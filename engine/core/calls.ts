@@ -394,9 +394,9 @@ export class Calls {
     return this.#running.open(start, Math.min(timeout_ms, holdMs));
   }
 
-  /** Parks a call that no worker can execute now, if a handover expects its function. */
+  /** Parks a call that no worker can execute now, if its function is expected. */
   #park(caller: Peer, call: InvokeFunction, frame: ParsedFrame, remainder: CallRemainder): void {
-    if (!this.#parked.isExpected(call)) {
+    if (!this.#parked.isExpected(call, caller)) {
       return this.#errorReplies.functionNotFound(caller, call, frame);
     }
     const { range } = frame;

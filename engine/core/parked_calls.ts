@@ -9,6 +9,7 @@
  * @module
  */
 import { DEFAULT_NAMESPACE, type InvokeFunction } from "../../sdk/typescript/wire/protocol.ts";
+import { type Absences, NO_ABSENCES } from "../ports/absences.ts";
 import { type MemoryBudget, UNLIMITED_MEMORY } from "../ports/memory.ts";
 import type { EndListener, Invocation, Peer } from "./peer.ts";
 
@@ -47,10 +48,12 @@ export class ParkedCalls implements EndListener {
   /** Number of handovers that expect each function. */
   readonly #expected = new Map<Target, number>();
   readonly #memory: MemoryBudget;
+  readonly #absences: Absences;
   #bytes = 0;
 
-  constructor(memory: MemoryBudget = UNLIMITED_MEMORY) {
+  constructor(memory: MemoryBudget = UNLIMITED_MEMORY, absences: Absences = NO_ABSENCES) {
     this.#memory = memory;
+    this.#absences = absences;
   }
 
   /** Number of parked calls. */
@@ -71,8 +74,13 @@ export class ParkedCalls implements EndListener {
   }
 
   /** Whether a call of a function without a ready replica is to be parked. */
-  isExpected({ function_id, namespace }: InvokeFunction): boolean {
-    return this.#expected.size > 0 && this.#expected.has(targetOf(function_id, namespace));
+  isExpected({ function_id, namespace }: InvokeFunction, caller: Peer): boolean {
+    if (this.#expected.size > 0 && this.#expected.has(targetOf(function_id, namespace))) {
+      return true;
+    }
+    // What another engine will offer is not for calls that came from one.
+    return !caller.isEngine &&
+      (this.#absences.isExpected?.(function_id, namespace ?? DEFAULT_NAMESPACE) ?? false);
   }
 
   /** Takes room for a frame that is then added; `false` when one more call may not be parked. */
@@ -123,9 +131,9 @@ export class ParkedCalls implements EndListener {
     this.remove(invocation);
   }
 
-  /** Parked calls whose function no handover expects. */
+  /** Parked calls whose function is not expected. */
   unexpected(): ParkedCall[] {
-    return this.all().filter(({ call }) => !this.isExpected(call));
+    return this.all().filter(({ call, caller }) => !this.isExpected(call, caller));
   }
 
   /** Every parked call. */

@@ -161,7 +161,7 @@ export class Router {
     const names = new NameGuard(functions, errorReplies, settings.shared_functions);
     this.#names = names;
     const newId = (): string => options.newId();
-    const parked = new ParkedCalls(memory);
+    const parked = new ParkedCalls(memory, absences);
     const placement = new Placement(functions, schemas, errorReplies, settings);
     const secret = newId();
     const calls = new Calls({

@@ -22,6 +22,8 @@ export interface Absences {
   ofFunction(function_id: string, namespace: string): Absence | undefined;
   /** Why no worker provides a trigger type; `undefined`: none is known that would. */
   ofTriggerType(id: string, namespace: string): Absence | undefined;
+  /** Whether a function that no worker offers will be offered in a moment: calls wait for it. */
+  isExpected?(function_id: string, namespace: string): boolean;
   /** Trigger types of the built-in workers, also of those that do not run. */
   readonly triggerTypes: readonly string[];
 }

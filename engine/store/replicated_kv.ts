@@ -2,10 +2,10 @@
  * The database of a store whose commits go through a log before they count, for the engine that
  * keeps the state of a cluster.
  *
- * A commit names the message before it, so of two engines that both believe to keep the state one is
- * refused. What the log has accepted is applied to the view, which answers all reads. After a write
- * that was refused, or of which nothing is known, nothing can be read or written here any more:
- * another one may have changed what this view does not have.
+ * A commit names the message before it, so of two engines that both believe to keep the state, one
+ * is refused. What the log has accepted is applied to the view, which answers all reads. After a
+ * write that was refused, or of which nothing is known, nothing can be read or written here any
+ * more: another engine may have changed what this view does not have.
  *
  * @module
  */

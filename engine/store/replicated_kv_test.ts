@@ -104,7 +104,7 @@ Deno.test("versions grow over keepers, and insertion order stays", async () => {
   }
 });
 
-Deno.test("the file of the view is checked and copied as any state file", async () => {
+Deno.test("the file of the view is checked and copied like a state file", async () => {
   await using store = await keepState(new MemoryLogServer().open());
   for (let i = 0; i < 20; i++) await put(store, ["k", `${i}`], textOf(10_000 * i, i));
   const to = `${store.view.path}.backup`;

@@ -1,6 +1,6 @@
 /**
- * What an engine of a cluster has of the state: a database in a file of its own, to which it applies
- * the messages of the log in their order.
+ * What an engine of a cluster has of the state: a database in a file of its own, to which it
+ * applies the messages of the log in their order.
  *
  * The log is the truth; the file may be lost, and is made anew from the snapshot and the messages
  * behind it. The number of the last message stands in the file and changes with what the message

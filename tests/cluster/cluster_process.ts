@@ -14,15 +14,17 @@ export interface ClusterOptions {
   readonly workers?: string;
   /** Further lines below `engine.cluster:`, such as `    far_calls: 0\n`. */
   readonly settings?: string;
+  /** Where the state is kept. Default: each engine keeps its own. */
+  readonly log?: string;
 }
 
-/** Starts an engine that keeps its own state. */
+/** Starts an engine of the cluster. */
 export function startEngine(
   name: string,
-  { nats, workers = "", settings = "" }: ClusterOptions,
+  { nats, workers = "", settings = "", log = "none" }: ClusterOptions,
 ): Promise<EngineProcess> {
   const cluster = `  cluster:\n    name: test\n    nats: ${JSON.stringify(nats)}\n` +
-    `    engine_name: ${name}\n    log: none\n${settings}`;
+    `    engine_name: ${name}\n    log: ${log}\n${settings}`;
   return EngineProcess.start(workers, cluster);
 }
 

@@ -4,6 +4,7 @@
  * @module
  */
 import {
+  type LeaderKey,
   type LogEnd,
   type LogMessage,
   notOwner,
@@ -23,8 +24,24 @@ export class MemoryLogServer {
   /** Runs before its answer; a throw: the answer is lost for good. */
   beforeAnswer: () => Promise<void> | void = () => {};
 
+  #leader: { readonly life: string; readonly revision: number } | undefined;
+
   open(): StateLog {
     return new MemoryLog(this);
+  }
+
+  /** The leader's key; `beforeWrite` may throw, as a network does. */
+  openKey(beforeWrite: () => void = () => {}): LeaderKey {
+    return {
+      read: () => Promise.resolve(this.#leader),
+      // deno-lint-ignore require-await -- A throw is to become a rejection.
+      write: async (life, revision) => {
+        beforeWrite();
+        if (revision !== (this.#leader?.revision ?? 0)) throw notOwner();
+        this.#leader = { life, revision: revision + 1 };
+        return revision + 1;
+      },
+    };
   }
 }
 

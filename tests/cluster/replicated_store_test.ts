@@ -15,12 +15,11 @@ function test(name: string, isLeftOut: boolean, logs: () => SetUpLog): void {
   testStore(name, async () => {
     const setup = await setUp();
     const store = await keepState(await setup.open());
-    return {
-      ...store,
-      [Symbol.asyncDispose]: async () => {
-        await store[Symbol.asyncDispose]();
-        await setup[Symbol.asyncDispose]();
-      },
+    const close = async (): Promise<void> => {
+      await store[Symbol.asyncDispose]();
+      await setup[Symbol.asyncDispose]();
     };
+    let closing: Promise<void> | undefined;
+    return { ...store, [Symbol.asyncDispose]: () => closing ??= close() };
   });
 }

@@ -35,6 +35,7 @@ const Config = v.strictObject({
 export const configuration: BuiltinWorker<v.InferOutput<typeof Config>> = {
   name: "engine-configuration",
   summary: "Configurations with schemas, secrets and live changes",
+  kept: "configuration::get",
   offers: { functions: ["configuration::*"], triggerTypes: ["configuration"] },
   parse: (raw) => fitConfig(Config, raw),
   configSchema: () => v.jsonSchema(Config),

@@ -42,6 +42,7 @@ const RunRequest = v.object({ job_id: v.text(1) });
 export const cron: BuiltinWorker<v.InferOutput<typeof Config>> = {
   name: "engine-cron",
   summary: "Functions at times, by cron expressions",
+  kept: "engine::cron::list",
   offers: { functions: ["engine::cron::*"], triggerTypes: ["cron"] },
   parse: (raw) => fitConfig(Config, raw),
   configSchema: () => v.jsonSchema(Config),

@@ -124,6 +124,11 @@ export interface BuiltinWorker<Config = unknown> extends KnownWorker {
   summaryOf?(config: Config): string;
   /** @throws {SchemaError} With every problem. */
   parse(raw: unknown): Config;
+  /**
+   * In a cluster it runs only at the engine that keeps the state, and the others reach it there.
+   * The id of a function by which they know that it runs.
+   */
+  readonly kept?: string;
   /** It may manage workers, as the user's own command line may. Default: no. */
   readonly operator?: boolean;
   /** Registers its functions; the result undoes what closing the connection does not undo. */

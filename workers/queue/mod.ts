@@ -28,6 +28,7 @@ const SWEEP_MS = 60_000;
 export const queue: BuiltinWorker<v.InferOutput<typeof Config>> = {
   name: "engine-queue",
   summary: "Background jobs: durable queues with retries",
+  kept: "engine::queue::enqueue",
   offers: {
     functions: ["engine::queue::*", "engine::durable::publish"],
     triggerTypes: ["durable:subscriber", "queue"],

@@ -72,6 +72,7 @@ export const state: BuiltinWorker<v.InferOutput<typeof Config>> = {
   summary: "Shared values by scope and key",
   summaryOf: ({ flushMs }) =>
     flushMs === undefined ? state.summary : `${state.summary}; ${lateness(flushMs)}`,
+  kept: "state::get",
   offers: { functions: ["state::*"], triggerTypes: ["state"] },
   parse: (raw) => fitConfig(Config, raw),
   configSchema: () => v.jsonSchema(Config),

@@ -41,6 +41,7 @@ const STATS_FUNCTION = "engine::stream::stats";
 export const stream: BuiltinWorker<StreamConfig> = {
   name: "engine-stream",
   summary: "Items by stream and group, with live events",
+  kept: "stream::get",
   offers: {
     functions: ["stream::*", STATS_FUNCTION],
     triggerTypes: ["stream", "stream:join", "stream:leave"],

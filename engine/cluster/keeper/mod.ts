@@ -1,0 +1,166 @@
+/**
+ * The keeping of a cluster's state: the log that `engine.cluster.log` names, this engine's view of
+ * it, and the {@linkcode Keeper}.
+ *
+ * An engine starts without waiting for any of it: NATS and the database may be away.
+ *
+ * @module
+ */
+import { thrownText } from "../../../sdk/typescript/wire/errors.ts";
+import type { LeaderKey, StateLog } from "../../ports/state_log.ts";
+import type { StateCheck, StoreFile } from "../../ports/store.ts";
+import { runInThread } from "../../store/state_thread.ts";
+import { StateView } from "../../store/state_view.ts";
+import type { ClusterKeeper, ClusterParts } from "../mod.ts";
+import type { MemoryBudget } from "../../ports/memory.ts";
+import { KeptStore } from "./kept_store.ts";
+import { Keeper } from "./keeper.ts";
+
+/** How long NATS has for its answer whether it has a line to an engine. */
+const GONE_ANSWER_MS = 300;
+/** Between two attempts to open the log. */
+const OPEN_AGAIN_MS = 1_000;
+
+/** What keeping uses of the engine. */
+export interface KeepingSetup {
+  readonly parts: ClusterParts;
+  readonly memory: MemoryBudget;
+  /** File of the engine's view of the state; its directory exists. */
+  readonly path: string;
+  /** Starts or ends the built-in workers that run where the state is kept. */
+  serve(isKept: boolean): Promise<void>;
+  /** Their names. */
+  shared(): readonly string[];
+}
+
+/** The state of a cluster as one engine has it. */
+export interface ClusterKeeping extends ClusterKeeper {
+  /** Where built-in workers keep the state, while this engine does. */
+  readonly store: KeptStore;
+  /** The view's file, which is the state up to a moment ago at every engine. */
+  readonly file: StoreFile;
+  readonly isExpected: boolean;
+  readonly takeovers: number;
+  /** Begins to follow the log, and perhaps to keep the state. */
+  start(): void;
+}
+
+/** Prepares keeping; nothing runs before its start. */
+export function prepareKeeping(setup: KeepingSetup): ClusterKeeping {
+  return new Keeping(setup);
+}
+
+class Keeping implements ClusterKeeping {
+  readonly store = new KeptStore();
+  readonly file: StoreFile;
+  readonly #setup: KeepingSetup;
+  readonly #ending = new AbortController();
+  readonly #startedAt: number;
+  #keeper: Keeper | undefined;
+  #opening: Promise<void> = Promise.resolve();
+  readonly #opened = new AsyncDisposableStack();
+
+  constructor(setup: KeepingSetup) {
+    this.#setup = setup;
+    this.#startedAt = setup.parts.clock.now();
+    const { path } = setup;
+    const run = async (task: Parameters<typeof runInThread>[0]): Promise<StateCheck> =>
+      (await runInThread(task))!;
+    this.file = {
+      check: () => run({ task: "check", path }),
+      backup: (to) => run({ task: "copy", path, to }),
+    };
+  }
+
+  get keeper(): string | undefined {
+    return this.#keeper?.keeper;
+  }
+
+  get isExpected(): boolean {
+    if (this.#keeper) return this.#keeper.isExpected;
+    return this.#setup.parts.clock.now() - this.#startedAt < 15_000;
+  }
+
+  get takeovers(): number {
+    return this.#keeper?.takeovers ?? 0;
+  }
+
+  start(): void {
+    this.#opening = this.#open();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ending.abort();
+    await this.#opening;
+    await this.#opened.disposeAsync();
+  }
+
+  /** Never rejects. */
+  async #open(): Promise<void> {
+    const { parts, path } = this.#setup;
+    const { log: report, clock } = parts;
+    let problem = "";
+    while (!this.#ending.signal.aborted) {
+      await using opened = new AsyncDisposableStack();
+      try {
+        const { log, key } = await this.#openLog(opened);
+        const view = opened.use(await StateView.open(path, report));
+        if (this.#ending.signal.aborted) return;
+        this.#keeper = opened.use(this.#createKeeper(log, key, view));
+        this.#opened.use(opened.move());
+        return;
+      } catch (thrown) {
+        const reason = thrownText(thrown);
+        if (this.#ending.signal.aborted) return;
+        if (reason !== problem) report.error("the log of the state cannot be opened", { reason });
+        problem = reason;
+      }
+      await new Promise<void>((resolve) => {
+        const cancel = clock.after(OPEN_AGAIN_MS, resolve);
+        this.#ending.signal.addEventListener("abort", () => {
+          cancel();
+          resolve();
+        }, { once: true });
+      });
+    }
+  }
+
+  async #openLog(opened: AsyncDisposableStack): Promise<{ log: StateLog; key: LeaderKey }> {
+    const { settings, clock, log: report, bus } = this.#setup.parts;
+    const { name: cluster, copies, monitor: monitors, log: where } = settings;
+    const insecure = settings.insecure || !settings.require_sync;
+    if (where !== "jetstream") {
+      const { openPostgresKey, openPostgresLog } = await import("../postgres_log.ts");
+      const log = await openPostgresLog({ url: where, cluster, insecure, clock, log: report });
+      opened.use(log);
+      return { log, key: opened.use(openPostgresKey(where, cluster)) };
+    }
+    const line = await bus.connection();
+    const { openJetStreamKey, openJetStreamLog } = await import("../jet_stream_log.ts");
+    const setup = { line, cluster, copies, monitors, insecure, clock, log: report };
+    const log = opened.use(await openJetStreamLog(setup));
+    return { log, key: await openJetStreamKey(setup) };
+  }
+
+  #createKeeper(log: StateLog, key: LeaderKey, view: StateView): Keeper {
+    const { parts, memory, serve, shared } = this.#setup;
+    const { settings, bus, life, clock, log: report } = parts;
+    return new Keeper({
+      ...{ life, log, key, view, clock, report, memory, kept: this.store },
+      mayKeep: settings.keeper,
+      isReachable: () => bus.isConnected,
+      isGone: (other) =>
+        new Promise((resolve) => {
+          const subject = `E.${settings.name}.to.${other}.keeper`;
+          bus.request(subject, new Uint8Array(), GONE_ANSWER_MS, ({ state }) => {
+            resolve(state === "no_responders");
+          });
+        }),
+      async serve(isKept) {
+        if (!isKept) parts.share([]);
+        await serve(isKept);
+        if (isKept) parts.share(shared());
+      },
+    });
+  }
+}
