@@ -32,6 +32,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   stop: async () => (await import("./commands/engine/daemon.ts")).addStop,
   status: async () => (await import("./commands/engine/daemon.ts")).addStatus,
   create: async () => (await import("./commands/create.ts")).addCreate,
+  deploy: async () => (await import("./commands/deploy.ts")).addDeploy,
   trigger: async () => (await import("./commands/trigger.ts")).addTrigger,
   worker: async () => (await import("./commands/worker/mod.ts")).addWorker,
   repl: async () => (await import("./commands/repl.ts")).addRepl,

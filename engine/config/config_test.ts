@@ -290,7 +290,7 @@ const BAD: readonly (readonly [title: string, text: string, ...problems: string[
     "wrong values of all that a directory can have",
     "workers:\n  - name: a\n    path: ./worker\n    accel: hvf\n    replicas: 0\n    env: [A=1]\n" +
     "    replica: 2\n",
-    "workers[0].replica: expected one of the keys name, path, isolation, accel, replicas, env, " +
+    "workers[0].replica: expected one of the keys name, path, isolation, accel, replicas, env, required, " +
     "config, received an unknown key; did you mean replicas? (line 7)",
     'workers[0].accel: expected one of auto, kvm, tcg, received "hvf" (line 4)',
     "workers[0].replicas: expected 1 to 64, received 0 (line 5)",
