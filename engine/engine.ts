@@ -281,7 +281,8 @@ class AssembledEngine implements Engine {
     const { startCluster } = await import("./cluster/mod.ts");
     const { max_message_bytes: maxMessageBytes } = this.#config.engine;
     const [router, memory, log] = [this.#router, this.#memory, this.#log];
-    const setup = { clock: systemClock, log, router, memory, version: VERSION, maxMessageBytes };
+    const [version, channels] = [VERSION, this.#channels];
+    const setup = { clock: systemClock, log, router, memory, version, maxMessageBytes, channels };
     const cluster = this.#stack.use(startCluster({ settings, ...setup }));
     this.#cluster = cluster;
     this.#events.listen(({ type }) => {

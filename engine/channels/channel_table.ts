@@ -50,6 +50,12 @@ interface Entry {
   readonly createdAt: number;
 }
 
+/** Claims an end of a channel of another engine, which is given by its life. */
+export type ClaimElsewhere = (life: string, upgrade: Upgrade) => Refusal | Accept;
+
+/** The id of a channel with the life of its engine. */
+const ID_ELSEWHERE = /^([0-9a-f]{16})\./;
+
 const NOT_FOUND: Refusal = { status: 404, message: "Channel not found" };
 const BAD_QUERY: Refusal = {
   status: 400,
@@ -68,6 +74,9 @@ export class ChannelTable implements Channels {
   readonly #entries = new Map<string, Entry>();
   readonly #offers: Offers;
   readonly #owned = new Map<string, number>();
+  /** Before the ids of channels of this engine; empty in an engine that is alone. */
+  #prefix = "";
+  #claimElsewhere: ClaimElsewhere | undefined;
   #stopSweep: (() => void) | undefined;
   #created = 0;
   #bytes = 0;
@@ -78,6 +87,15 @@ export class ChannelTable implements Channels {
     this.#offers = new Offers({ memory, moved: (bytes) => this.#bytes += bytes });
   }
 
+  /**
+   * Makes this engine one of several: ids of channels that are created from now on name it by its
+   * life, and those of others are claimed there.
+   */
+  join(life: string, claimElsewhere: ClaimElsewhere): void {
+    this.#prefix = `${life}.`;
+    this.#claimElsewhere = claimElsewhere;
+  }
+
   get stats(): ChannelStats {
     return { open: this.#entries.size, created: this.#created, bytes: this.#bytes };
   }
@@ -86,7 +104,7 @@ export class ChannelTable implements Channels {
     const owned = this.#owned.get(owner) ?? 0;
     this.#checkRoom(owned);
     const { clock, memory } = this.#options;
-    const channel_id = crypto.randomUUID();
+    const channel_id = this.#prefix + crypto.randomUUID();
     const [read, write] = [crypto.randomUUID(), crypto.randomUUID()];
     const channel = new Channel({
       bufferFrames,
@@ -106,11 +124,19 @@ export class ChannelTable implements Channels {
   }
 
   offer(ends: LocalEnds): LocalChannels {
-    return this.#offers.offer(ends);
+    return this.#offers.offer(ends, this.#prefix);
   }
 
   /** Answers an upgrade to a path below {@linkcode CHANNEL_PATH}. */
-  claim({ path, query }: Upgrade): Refusal | Accept {
+  claim(upgrade: Upgrade): Refusal | Accept {
+    const id = upgrade.path.slice(CHANNEL_PATH.length);
+    const [, life] = this.#claimElsewhere ? ID_ELSEWHERE.exec(id) ?? [] : [];
+    if (life === undefined || id.startsWith(this.#prefix)) return this.claimOwn(upgrade);
+    return this.#claimElsewhere!(life, upgrade);
+  }
+
+  /** The same for a channel of this engine. */
+  claimOwn({ path, query }: Upgrade): Refusal | Accept {
     const key = query.get("key");
     const direction = query.get("dir");
     if (!key || (direction !== "read" && direction !== "write")) return BAD_QUERY;
@@ -129,7 +155,9 @@ export class ChannelTable implements Channels {
   }
 
   #find(channel_id: string, direction: ChannelDirection, key: string): Channel | undefined {
-    if (channel_id.startsWith(OFFER_PREFIX)) return this.#offers.claim(channel_id, direction, key);
+    if (channel_id.startsWith(this.#prefix + OFFER_PREFIX)) {
+      return this.#offers.claim(channel_id, direction, key);
+    }
     const entry = this.#entries.get(channel_id);
     return entry && isEqual(entry.keys[direction], encoder.encode(key)) ? entry.channel : undefined;
   }

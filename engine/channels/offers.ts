@@ -19,7 +19,7 @@ const KEY_BYTES = 16;
 const POOL_BYTES = KEY_BYTES * 256;
 const POOL_CHARS = POOL_BYTES * 2;
 const KEY_CHARS = KEY_BYTES * 2;
-const ID = /^local-(\d{1,9})-\d{1,15}-[rw]$/;
+const ID = /^(?:[0-9a-f]{16}\.)?local-(\d{1,9})-\d{1,15}-[rw]$/;
 const encoder = new TextEncoder();
 
 /** Two channels, claimed or not. */
@@ -70,10 +70,10 @@ export class Offers {
     return this.#places.length - this.#free.length;
   }
 
-  /** Offers the ends that are not in this process. */
-  offer(ends: LocalEnds): LocalChannels {
+  /** Offers the ends that are not in this process; `prefix`: of the ids of all channels. */
+  offer(ends: LocalEnds, prefix = ""): LocalChannels {
     const place = this.#free.pop() ?? this.#places.length;
-    const id = `${OFFER_PREFIX}${place}-${++this.#made}`;
+    const id = `${prefix}${OFFER_PREFIX}${place}-${++this.#made}`;
     const offer = new Offer(this, place, id, [this.#key(), this.#key()], ends);
     this.#places[place] = offer;
     return offer;

@@ -28,6 +28,8 @@ const ACKNOWLEDGED_BYTES = 256 * 1024;
 /** `t` of `{"type":"triggerregistrationresult"`, the only message that begins so. */
 const RESULT_LETTER = 0x74;
 const LETTER_AT = 9;
+/** First byte of every message; frames of streams begin otherwise. */
+const BRACE = 0x7b;
 /** `r` of messages that register something. */
 const REGISTER_LETTER = 0x72;
 const REGISTER_TRIGGER = '{"type":"registertrigger",';
@@ -62,6 +64,8 @@ export interface LinkSetup {
   defer(task: () => void): void;
   /** A message between the links has come. */
   heard(message: JsonObject): void;
+  /** A frame of a stream has come: `streams.ts`. */
+  stream(link: Link, memory: Uint8Array, start: number, end: number): void;
   /** Ends the link. */
   over(reason: LinkEnd): void;
 }
@@ -278,6 +282,7 @@ export class Link implements Connection {
   }
 
   #receive(memory: Uint8Array, start: number, end: number, isPlain: boolean): void {
+    if (memory[start] !== BRACE) return this.#setup.stream(this, memory, start, end);
     if (memory[start + LETTER_AT + KIND_AFTER] === CALL_LETTER) this.calls.in++;
     if (memory[start + LETTER_AT] === REGISTER_LETTER) this.#date(memory, start, end);
     if (memory[start + LETTER_AT] !== RESULT_LETTER) {

@@ -11,7 +11,13 @@ import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { FunctionLoad } from "../core/function_table.ts";
 import type { Bus, BusAnswer, BusMessage } from "./transport.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Connection, ConnectionEvents } from "../ports/connection.ts";
+import type {
+  Accept,
+  Connection,
+  ConnectionEvents,
+  Refusal,
+  Upgrade,
+} from "../ports/connection.ts";
 import { type Directory, ENGINE_NAMESPACE, type TriggerOrder } from "../ports/directory.ts";
 import type { Log } from "../ports/log.ts";
 import type { MemoryBudget } from "../ports/memory.ts";
@@ -20,6 +26,7 @@ import { CLUSTER_PROTOCOL, encodeHello, type Hello, readHello } from "./hello.ts
 import { ExportPace } from "./export_pace.ts";
 import { Link, type OtherEngine, WINDOW_BYTES } from "./link.ts";
 import { LoadReports } from "./load_reports.ts";
+import { Streams } from "./streams.ts";
 import { TriggerTimes } from "./trigger_times.ts";
 import { ENDS, HEAD_BYTES, KIND, type LinkEnd, makePacket, readHead } from "./packet.ts";
 
@@ -78,6 +85,8 @@ export interface LinksSetup {
   readonly maxMessageBytes: number;
   /** Runs a task at the end of the tick. */
   defer(task: () => void): void;
+  /** Claims an end of a channel of this engine. */
+  claimChannel(upgrade: Upgrade): Refusal | Accept;
   /** Whether other engines get what a built-in worker of this one offers. */
   isShared(builtin: string): boolean;
 }
@@ -91,6 +100,8 @@ interface Line {
 
 /** The links of an engine. */
 export class Links {
+  /** Ends of channels over links. */
+  readonly streams: Streams;
   readonly #setup: LinksSetup;
   readonly #prefix: string;
   /** By life. */
@@ -123,6 +134,8 @@ export class Links {
     const sources = { directory, isEngine, isShared, namespace, times: this.#times };
     this.#exports = new ExportPace({ clock, defer, ...sources });
     this.#loads = new LoadReports(setup.router);
+    const linkTo = (life: string): Link | undefined => this.#lines.get(life)?.link;
+    this.streams = new Streams({ linkTo, claim: (upgrade) => setup.claimChannel(upgrade) });
   }
 
   /** The links that are open, by the life of their engine. */
@@ -289,6 +302,7 @@ export class Links {
       publish: (packet) => bus.publish(subject, packet),
       defer,
       heard: (message) => this.#heard(line, message),
+      stream: (from, bytes, start, end) => this.streams.take(from, bytes, start, end),
       over: (reason) => this.#end(link, reason),
     });
     const { name, life } = engine;
@@ -395,6 +409,7 @@ export class Links {
     this.#setup.log.info("a link to an engine ended", { engine: name, life, reason: ENDS[reason] });
     if (reason !== "reset" && reason !== "gone") this.#reset(life, link.epoch, true);
     link.end(ENDS[reason]);
+    this.streams.ended(link);
     line.handover?.end();
     this.#resize();
     if (this.#undrained.delete(link)) this.#isDrained();

@@ -7,6 +7,7 @@
  *
  * @module
  */
+import type { ChannelTable } from "../channels/channel_table.ts";
 import type { ClusterSettings } from "../ports/config.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -26,6 +27,7 @@ export interface ClusterSetup {
   /** Of the engine. */
   readonly version: string;
   readonly maxMessageBytes: number;
+  readonly channels: ChannelTable;
 }
 
 /** What the keeper of the state gets of the cluster. */
@@ -70,7 +72,7 @@ export interface Cluster extends AsyncDisposable {
 
 /** Starts to reach NATS; the engine goes on while that is away. */
 export function startCluster(setup: ClusterSetup): Cluster {
-  const { settings, clock, log, router, memory, version, maxMessageBytes } = setup;
+  const { settings, clock, log, router, memory, version, maxMessageBytes, channels } = setup;
   const bus = new NatsBus({ settings, clock, log });
   const life = newLife();
   const self = { life, name: settings.engine_name, version };
@@ -86,7 +88,9 @@ export function startCluster(setup: ClusterSetup): Cluster {
     maxMessageBytes,
     defer: queueMicrotask,
     isShared: (builtin) => shared.includes(builtin),
+    claimChannel: (upgrade) => channels.claimOwn(upgrade),
   });
+  channels.join(life, (other, upgrade) => links.streams.claim(other, upgrade));
   bus.start();
   const parts: ClusterParts = {
     settings,

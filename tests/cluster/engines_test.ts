@@ -5,7 +5,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Worker } from "../../mod.ts";
+import type { ChannelReader, Worker } from "../../mod.ts";
 import type { EngineProcess } from "../fakes/engine_process.ts";
 import { freePort } from "../fakes/engine_process.ts";
 import { until } from "../fakes/until.ts";
@@ -279,6 +279,59 @@ Deno.test(
       const { ready, cluster } = JSON.parse(await page("/readyz"));
       return ready && cluster === "away";
     });
+    await Promise.all([worker.shutdown(), caller.shutdown()]);
+  },
+);
+
+Deno.test(
+  "channels and streams of HTTP work where their ends are at two engines",
+  options,
+  async () => {
+    await using nats = await startNats({ jetstream: false });
+    const port = freePort();
+    const workers = `  - name: engine-http\n    config: { port: ${port} }\n`;
+    await using a = await startEngine("a", { nats: nats.urls, workers });
+    await using b = await startEngine("b", { nats: nats.urls });
+    const worker = b.connect("w");
+    worker.registerFunction("w::count", async ({ reader }: { reader: ChannelReader }) => {
+      let bytes = 0;
+      for await (const chunk of reader) bytes += chunk.length;
+      return bytes;
+    });
+    worker.registerFunction("w::upload", async (request: { request_body: ChannelReader }) => {
+      let bytes = 0;
+      for await (const chunk of request.request_body) bytes += chunk.length;
+      return { status_code: 200, body: { bytes } };
+    });
+    worker.registerTrigger({
+      type: "http",
+      function_id: "w::upload",
+      config: { api_path: "/upload", http_method: "POST" },
+    });
+    const caller = a.connect("caller");
+    await until(async () => {
+      const { functions } = await caller.trigger<unknown, { functions: { function_id: string }[] }>(
+        {
+          function_id: "engine::functions::list",
+          payload: {},
+        },
+      );
+      return functions.some(({ function_id }) => function_id === "w::upload");
+    });
+
+    const { writer, reader } = await caller.createChannel();
+    const counted = caller.trigger({ function_id: "w::count", payload: { reader } });
+    for (let i = 0; i < 100; i++) await writer.write(new Uint8Array(100_000));
+    await writer.close();
+    assert.equal(await counted, 10_000_000);
+
+    const body = new Uint8Array(5_000_000);
+    const answer = await fetch(`http://127.0.0.1:${port}/upload`, {
+      method: "POST",
+      headers: { "content-type": "application/octet-stream" },
+      body,
+    });
+    assert.deepEqual(await answer.json(), { bytes: 5_000_000 });
     await Promise.all([worker.shutdown(), caller.shutdown()]);
   },
 );

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { ChannelTable } from "../../engine/channels/channel_table.ts";
 import { Links } from "../../engine/cluster/links.ts";
 import { Router, type RouterOptions } from "../../engine/core/router.ts";
 import type { CallObserver } from "../../engine/ports/call_observer.ts";
@@ -34,6 +35,7 @@ export class FakeEngine {
   readonly bus: FakeBus;
   readonly router: Router;
   readonly links: Links;
+  readonly channels: ChannelTable;
   /** Lines of its log. */
   readonly lines: string[] = [];
   readonly #cluster: FakeCluster;
@@ -70,7 +72,10 @@ export class FakeEngine {
       maxMessageBytes,
       defer: (task) => void clock.after(0, task),
       isShared: (builtin) => options.shared?.includes(builtin) ?? false,
+      claimChannel: (upgrade) => this.channels.claimOwn(upgrade),
     });
+    this.channels = new ChannelTable({ clock, memory });
+    this.channels.join(life, (other, upgrade) => this.links.streams.claim(other, upgrade));
     this.links.start();
   }
 
