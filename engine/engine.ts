@@ -296,6 +296,7 @@ class AssembledEngine implements Engine {
       serve: (isKept) => this.#builtins.keep(isKept),
       shared: () => this.#builtins.kept,
     });
+    cluster.showKeeper(this.#keeping);
   }
 
   /** Takes calls of other engines. */

@@ -23,8 +23,8 @@ export interface ClusterEnginesSetup {
 /** Reads links. */
 export class ClusterEngines implements Engines {
   readonly #setup: ClusterEnginesSetup;
-  /** Life of the engine that keeps the state; `undefined` while it is not known. */
-  keeper: () => string | undefined = () => undefined;
+  /** Who keeps the state; `undefined` while no engine does. */
+  keeping: { readonly keeper: string | undefined; readonly takeovers: number } | undefined;
 
   constructor(setup: ClusterEnginesSetup) {
     this.#setup = setup;
@@ -42,14 +42,14 @@ export class ClusterEngines implements Engines {
     return this.#setup.bus.isConnected;
   }
 
+  get takeovers(): number {
+    return this.keeping?.takeovers ?? 0;
+  }
+
   list(): EngineView[] {
     const { self, links } = this.#setup;
-    const here = {
-      ...self,
-      state: "here",
-      keeper: this.keeper() === self.life,
-      link: null,
-    } as const;
+    const keeper = this.keeping?.keeper === self.life;
+    const here = { ...self, state: "here", keeper, link: null } as const;
     return [here, ...links.all.map((link) => this.#viewOf(link))];
   }
 
@@ -69,7 +69,7 @@ export class ClusterEngines implements Engines {
       name,
       version,
       state: isDraining ? "draining" : "linked",
-      keeper: this.keeper() === life,
+      keeper: this.keeping?.keeper === life,
       link: {
         age_ms: Math.round(this.#setup.clock.now() - link.openedAt),
         rtt_ms: rtt ?? null,

@@ -10,7 +10,8 @@ Deno.test("engines are listed with their links, this one first", () => {
   const { clock } = cluster;
   const setup = { settings: { name: "shop" }, clock, links: a.links, bus: a.bus, self };
   const engines = new ClusterEngines(setup);
-  engines.keeper = () => b.life;
+  assert.deepEqual([engines.takeovers, engines.list()[1]!.keeper], [0, false]);
+  engines.keeping = { keeper: b.life, takeovers: 3 };
 
   const [here, other] = engines.list();
   assert.deepEqual(here, { ...self, state: "here", keeper: false, link: null });
@@ -28,6 +29,7 @@ Deno.test("engines are listed with their links, this one first", () => {
   assert.equal(engines.list().length, 1);
   assert.equal(engines.ends().get("gone"), 1);
   assert.equal(engines.ends().get("lost"), 0);
+  assert.equal(engines.takeovers, 3);
   assert.deepEqual([engines.cluster, engines.life, engines.isConnected], ["shop", a.life, true]);
   cluster.stop();
 });

@@ -54,12 +54,16 @@ export interface ClusterParts {
 export interface ClusterKeeper extends AsyncDisposable {
   /** Life of the engine that keeps the state, as far as it is known here. */
   readonly keeper: string | undefined;
+  /** How often this engine became the keeper. */
+  readonly takeovers: number;
 }
 
 /** A running cluster. */
 export interface Cluster extends AsyncDisposable {
   readonly parts: ClusterParts;
   readonly engines: Engines;
+  /** Shows who keeps the state, from now on. */
+  showKeeper(keeper: ClusterKeeper): void;
   /** Opens links to the other engines; to be called when this engine takes calls. */
   join(): void;
   /** What is registered at this engine has changed. */
@@ -105,9 +109,11 @@ export function startCluster(setup: ClusterSetup): Cluster {
       links.changed();
     },
   };
+  const engines = new ClusterEngines({ settings, clock, links, bus, self });
   return {
     parts,
-    engines: new ClusterEngines({ settings, clock, links, bus, self }),
+    engines,
+    showKeeper: (keeper) => engines.keeping = keeper,
     join: () => links.start(),
     changed: () => links.changed(),
     drain: () => new Promise((resolve) => links.drain(resolve)),

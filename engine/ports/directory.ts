@@ -183,6 +183,8 @@ export interface Engines {
   readonly life: string;
   /** Whether what joins the engines can be reached now. */
   readonly isConnected: boolean;
+  /** How often this engine became the keeper of the state. */
+  readonly takeovers: number;
   list(): EngineView[];
   /** How often links have ended, by reason. */
   ends(): ReadonlyMap<string, number>;

@@ -10,6 +10,7 @@ const ENGINES: Engines = {
   cluster: "shop",
   life: "aaaa",
   isConnected: true,
+  takeovers: 0,
   ends: () => new Map(),
   orderOf: (id) => ({ at: 0, id }),
   list: () => [

@@ -187,6 +187,9 @@ function addCluster(text: PrometheusText, engines: Engines): void {
     [{}, engines.isConnected ? 1 : 0],
   ]);
   text.add(`${prefix}_keeper`, "gauge", "1 while this engine keeps the state", [[{}, isKeeper]]);
+  text.add(`${prefix}_takeovers_total`, "counter", "Times that this engine became the keeper", [
+    [{}, engines.takeovers],
+  ]);
   text.add(
     `${prefix}_link_rtt_seconds`,
     "gauge",
