@@ -67,6 +67,18 @@ export class EngineProcess implements AsyncDisposable {
     return engine;
   }
 
+  /** Starts an engine on a copy of a project's directory; all ports of its config.yaml are free ones. */
+  static async startCopy(project: string): Promise<EngineProcess> {
+    const directory = await Deno.realPath(await Deno.makeTempDir({ prefix: "engine-e2e-" }));
+    const engine = new EngineProcess(directory, freePort(), SOURCES, {});
+    await copyProject(project, directory);
+    const config = `${directory}/config.yaml`;
+    const text = (await Deno.readTextFile(config)).replaceAll(/\bport: \d+/g, "port: 0");
+    await Deno.writeTextFile(config, `engine:\n  port: ${engine.port}\n${text}`);
+    await engine.start();
+    return engine;
+  }
+
   /** Where it listens for workers. */
   get url(): string {
     return `ws://127.0.0.1:${this.port}`;
@@ -143,6 +155,16 @@ export class EngineProcess implements AsyncDisposable {
 
   async #read(stream: ReadableStream<Uint8Array>): Promise<void> {
     for await (const text of stream.pipeThrough(new TextDecoderStream())) this.stderr += text;
+  }
+}
+
+/** Copies a project without what an engine or a worker wrote there. */
+async function copyProject(from: string, to: string): Promise<void> {
+  await Deno.mkdir(to, { recursive: true });
+  for await (const { name, isDirectory } of Deno.readDir(from)) {
+    if (name.startsWith(".") || name === "data" || name === "__pycache__") continue;
+    if (isDirectory) await copyProject(`${from}/${name}`, `${to}/${name}`);
+    else await Deno.copyFile(`${from}/${name}`, `${to}/${name}`);
   }
 }
 
