@@ -33,11 +33,15 @@ import mathManifest from "./quickstart/workers/math-worker/engine.worker.yaml" w
   type: "text",
 };
 import mathSource from "./quickstart/workers/math-worker/math_worker.py" with { type: "text" };
+import mathTest from "./quickstart/workers/math-worker/test_math_worker.py" with { type: "text" };
+import mathPytest from "./quickstart/workers/math-worker/pytest.ini" with { type: "text" };
 import requirements from "./quickstart/workers/math-worker/requirements.txt" with { type: "text" };
 import nodeManifest from "./node-worker/engine.worker.yaml" with { type: "text" };
 import nodePackage from "./node-worker/package.json.txt" with { type: "text" };
 import nodeSource from "./node-worker/worker.js.txt" with { type: "text" };
 import pythonManifest from "./python-worker/engine.worker.yaml" with { type: "text" };
+import pythonPytest from "./python-worker/pytest.ini" with { type: "text" };
+import pythonTest from "./python-worker/test_worker.py" with { type: "text" };
 import pythonSource from "./python-worker/worker.py" with { type: "text" };
 import typescriptImports from "./typescript-worker/deno.json.txt" with { type: "text" };
 import typescriptManifest from "./typescript-worker/engine.worker.yaml" with { type: "text" };
@@ -69,6 +73,8 @@ export const templates: readonly Template[] = [
       "workers/math-worker/engine.worker.yaml": mathManifest,
       "workers/math-worker/requirements.txt": requirements,
       "workers/math-worker/math_worker.py": mathSource,
+      "workers/math-worker/test_math_worker.py": mathTest,
+      "workers/math-worker/pytest.ini": mathPytest,
       "workers/caller-worker/engine.worker.yaml": callerManifest,
       "workers/caller-worker/deno.json": callerImports,
       "workers/caller-worker/worker.ts": callerSource,
@@ -106,6 +112,8 @@ export const templates: readonly Template[] = [
       "engine.worker.yaml": pythonManifest,
       "requirements.txt": requirements,
       "worker.py": pythonSource,
+      "test_worker.py": pythonTest,
+      "pytest.ini": pythonPytest,
     },
   },
   {

@@ -45,6 +45,16 @@ import stateWatchPy from "../../sdk/python/src/engine_sdk/_state_watch.py" with 
 import streamsPy from "../../sdk/python/src/engine_sdk/_streams.py" with { type: "text" };
 import telemetryPy from "../../sdk/python/src/engine_sdk/_telemetry.py" with { type: "text" };
 import threadsPy from "../../sdk/python/src/engine_sdk/_threads.py" with { type: "text" };
+import testBuiltinsPy from "../../sdk/python/src/engine_sdk/_test_builtins.py" with {
+  type: "text",
+};
+import testRoutingPy from "../../sdk/python/src/engine_sdk/_test_routing.py" with {
+  type: "text",
+};
+import testingHookPy from "../../sdk/python/src/engine_sdk/_testing_hook.py" with {
+  type: "text",
+};
+import testingPy from "../../sdk/python/src/engine_sdk/testing.py" with { type: "text" };
 import transportPy from "../../sdk/python/src/engine_sdk/_transport.py" with { type: "text" };
 import triggerTypesPy from "../../sdk/python/src/engine_sdk/_trigger_types.py" with {
   type: "text",
@@ -86,6 +96,10 @@ export const PYTHON_FILES: Readonly<Record<string, string>> = {
   "_transport.py": transportPy,
   "_trigger_types.py": triggerTypesPy,
   "_typed.py": typedPy,
+  "_test_builtins.py": testBuiltinsPy,
+  "_test_routing.py": testRoutingPy,
+  "_testing_hook.py": testingHookPy,
+  "testing.py": testingPy,
   "_worker.py": workerPy,
   "_worker_thread.py": workerThreadPy,
   "py.typed": pyTyped,

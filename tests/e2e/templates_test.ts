@@ -24,6 +24,13 @@ async function setup(template: Template) {
   return { directory, [Symbol.asyncDispose]: () => Deno.remove(root, { recursive: true }) };
 }
 
+/** Whether this machine has what the tests of Python workers need. */
+const hasPytest = await new Deno.Command("python3", {
+  args: ["-c", "import pytest, websockets"],
+  stderr: "null",
+}).output().then(({ success }) => success, () => false);
+if (!hasPytest) console.error("skipped: tests of Python templates need pytest and websockets");
+
 /** Runs a program and hands out all it printed; fails when it does. */
 async function succeeds(directory: string, program: string, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await new Deno.Command(program, {
@@ -121,6 +128,22 @@ for (const template of templates) {
       const text = await succeeds(`${written.directory}/${directory}`, Deno.execPath(), ...args);
 
       assert.match(text, /\| 1 passed \| 0 failed/);
+    });
+  }
+
+  for (const path of Object.keys(template.files).filter((each) => /\/?test_\w+\.py$/.test(each))) {
+    Deno.test({
+      name: `${template.name}: ${path} is a test that passes`,
+      ignore: !hasPytest,
+      async fn() {
+        await using written = await setup(template);
+        const [, directory = ".", name = path] = /^(.*)\/([^/]*)$/.exec(path) ?? [];
+
+        const args = ["-m", "pytest", "-p", "no:cacheprovider", name];
+        const text = await succeeds(`${written.directory}/${directory}`, "python3", ...args);
+
+        assert.match(text, /\b1 passed\b/);
+      },
     });
   }
 

@@ -127,7 +127,7 @@ class ChannelEngine:
         if self.reads_on:
             self._abandon(id_)
         writer = self._ends.get((id_, "write"))
-        while not self.reads_on and writer is not None and writer.transport.is_reading():  # noqa: ASYNC110
+        while not self.reads_on and writer and writer.transport.is_reading():  # noqa: ASYNC110
             await asyncio.sleep(0.001)
         if writer is not None:
             await writer.close(1000, "reader_closed")

@@ -35,6 +35,8 @@ def test_the_package_is_marked_as_typed() -> None:
 
 def test_no_file_is_longer_than_600_lines_and_no_line_than_100_characters() -> None:
     for path in [*PACKAGE.glob("src/**/*.py"), *PACKAGE.glob("tests/*.py")]:
+        if path.name == "generated_api.py":
+            continue
         lines = path.read_text().splitlines()
         assert len(lines) <= 600, path.name
         assert all(len(line) <= 100 for line in lines), path.name

@@ -558,6 +558,10 @@ class Worker:
         """Begin to shut down, without blocking; safe in a signal handler."""
         self._thread.stop()
 
+    def end_with_process(self) -> None:
+        """Keep the process from waiting for the worker; before `start`."""
+        self._thread.daemon = True
+
     def start(self) -> None:
         """Dial, and wait up to `REGISTER_WAIT_MS` for the connection; for `register_worker`."""
         self._thread.start()
