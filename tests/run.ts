@@ -24,7 +24,10 @@ const UNIT_TEST = /^(engine|workers|cli|sdk\/typescript|sdk\/testing)\/.*_test\.
 /** Unit tests that boot machines, or run a whole suite on sockets; only the full run has them. */
 const SLOW_UNIT_TEST = /^engine\/(vm\/|transport\/\w+_listener_test)/;
 /** Quick tests that read the tree. */
-const RULES = ["tests/layers_test.ts", "tests/tidy_test.ts", "tests/spec_test.ts"];
+const RULES = [
+  ...["tests/layers_test.ts", "tests/tidy_test.ts", "tests/spec_test.ts"],
+  ...["tests/docs/reference_test.ts", "tests/docs/links_test.ts"],
+];
 
 /** One command, and how its output is counted. */
 interface Step {
