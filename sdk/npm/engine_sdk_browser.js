@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_browser.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:1dd93c1a22389833c1bdb739113e1d91099682b90d3c5b4a5d7faae25492d44b
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:d157b885cde01323e257041e69d3cf7b1025013920f6b068a8052a2c45a37811
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_testing.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:1dd93c1a22389833c1bdb739113e1d91099682b90d3c5b4a5d7faae25492d44b
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:d157b885cde01323e257041e69d3cf7b1025013920f6b068a8052a2c45a37811
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {
@@ -957,6 +957,7 @@ function fit(route, path) {
     const part = parts[i];
     if (part === void 0) return void 0;
     const isParam = segment.startsWith(":");
+    if (isParam && part === "") return void 0;
     if (isParam) params[segment.slice(1)] = decode(part);
     else if (segment !== part) return void 0;
     rank += isParam ? "1" : "0";
@@ -1056,7 +1057,9 @@ function responseOf(value) {
     };
   }
   const type = headers["content-type"];
-  if (type === void 0) return jsonResponse(status, rest.body ?? {}, headers);
+  if (type === void 0) {
+    return jsonResponse(status, Object.hasOwn(rest, "body") ? rest.body : {}, headers);
+  }
   const isJson = /json/.test(type);
   if (typeof rest.body !== "string" || !isJson) return {
     status,

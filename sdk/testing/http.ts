@@ -96,6 +96,7 @@ function fit(route: string, path: string): Pick<Match, "params" | "rank"> | unde
     const part = parts[i];
     if (part === undefined) return undefined;
     const isParam = segment.startsWith(":");
+    if (isParam && part === "") return undefined;
     if (isParam) params[segment.slice(1)] = decode(part);
     else if (segment !== part) return undefined;
     rank += isParam ? "1" : "0";
@@ -161,7 +162,9 @@ function responseOf(value: Json | undefined): TestResponse {
     };
   }
   const type = headers["content-type"];
-  if (type === undefined) return jsonResponse(status, rest.body ?? {}, headers);
+  if (type === undefined) {
+    return jsonResponse(status, Object.hasOwn(rest, "body") ? rest.body : {}, headers);
+  }
   const isJson = /json/.test(type);
   if (typeof rest.body !== "string" || !isJson) return { status, headers, body: rest.body ?? "" };
   return { status, headers, body: JSON.parse(rest.body) };

@@ -488,6 +488,8 @@ def _fit(route: str, path: str) -> tuple[str, dict[str, str]] | None:
             return None
         if segment == "*" and i == len(wanted) - 1:
             return rank + "2", {**params, "*": "/".join(map(unquote, parts[i:]))}
+        if segment.startswith(":") and not parts[i]:
+            return None
         if segment.startswith(":"):
             params[segment[1:]] = unquote(parts[i])
         elif segment != parts[i]:
