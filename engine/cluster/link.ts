@@ -85,6 +85,8 @@ export class Link implements Connection {
   /** Pings in a row that were not answered. */
   missedPings = 0;
   isPinging = false;
+  /** When it was asked last, by the clock's now(). */
+  pingedAt = -Infinity;
   /** Of the last ping, in milliseconds; `undefined` before. */
   rtt: number | undefined;
   /** The engine drains: it gets no new calls. */

@@ -32,6 +32,8 @@ import { ENDS, HEAD_BYTES, KIND, type LinkEnd, makePacket, readHead } from "./pa
 
 /** An engine from which nothing came for so long is asked whether it lives. */
 export const QUIET_MS = 250;
+/** Also an engine that is heard is asked so often, for the time there and back. */
+const MEASURED_MS = 5_000;
 /** Between two looks at all links. */
 const LOOK_MS = 125;
 /** How long an engine may take to answer a ping. */
@@ -348,12 +350,13 @@ export class Links {
     this.#makeLink(hello, epoch);
   }
 
-  /** Asks the engines that have been quiet, or may have missed the last packet. */
+  /** Asks the engines that have been quiet, may have missed the last packet, or for the time. */
   #look(): void {
     const now = this.#setup.clock.now();
     for (const { link } of this.#lines.values()) {
       const since = Math.min(link.heardAt, link.unconfirmedSince ?? Infinity);
-      if (!link.isPinging && now - since >= QUIET_MS) this.#ping(link);
+      const isDue = now - since >= QUIET_MS || now - link.pingedAt >= MEASURED_MS;
+      if (isDue && !link.isPinging) this.#ping(link);
     }
   }
 
@@ -363,6 +366,7 @@ export class Links {
     const head = { number, acknowledged: link.acknowledge() };
     const packet = makePacket(KIND.ping, link.epoch, undefined, head);
     link.isPinging = true;
+    link.pingedAt = sentAt;
     bus.request(this.#subjectOf(link.engine.life), packet, PING_TIMEOUT_MS, (answer) => {
       link.isPinging = false;
       if (link.isOver) return;

@@ -272,7 +272,9 @@ Deno.test(
     const metrics = await page("/metrics");
     assert.match(metrics, /engine_cluster_engines 2/);
     assert.match(metrics, /engine_cluster_link_calls_total\{engine="b",.*direction="out"\} [1-9]/);
-    assert.match(metrics, /engine_cluster_link_rtt_seconds\{engine="b"/);
+    await until(async () =>
+      /engine_cluster_link_rtt_seconds\{engine="b"/.test(await page("/metrics"))
+    );
     assert.equal(JSON.parse(await page("/readyz")).cluster, "linked");
     await nats.nodes[0]!.kill();
     await until(async () => {
