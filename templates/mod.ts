@@ -36,6 +36,10 @@ import mathSource from "./quickstart/workers/math-worker/math_worker.py" with { 
 import mathTest from "./quickstart/workers/math-worker/test_math_worker.py" with { type: "text" };
 import mathPytest from "./quickstart/workers/math-worker/pytest.ini" with { type: "text" };
 import requirements from "./quickstart/workers/math-worker/requirements.txt" with { type: "text" };
+import nodeTest from "./node-worker/worker.test.js.txt" with { type: "text" };
+import primePytest from "./jobs/workers/prime-worker/pytest.ini" with { type: "text" };
+import primeTest from "./jobs/workers/prime-worker/test_prime_worker.py" with { type: "text" };
+import webTest from "./jobs/workers/web-worker/worker_test.ts.txt" with { type: "text" };
 import nodeManifest from "./node-worker/engine.worker.yaml" with { type: "text" };
 import nodePackage from "./node-worker/package.json.txt" with { type: "text" };
 import nodeSource from "./node-worker/worker.js.txt" with { type: "text" };
@@ -92,10 +96,13 @@ export const templates: readonly Template[] = [
       "workers/web-worker/engine.worker.yaml": webManifest,
       "workers/web-worker/deno.json": webImports,
       "workers/web-worker/worker.ts": webSource,
+      "workers/web-worker/worker_test.ts": webTest,
       "workers/web-worker/page.html": webPage,
       "workers/prime-worker/engine.worker.yaml": primeManifest,
       "workers/prime-worker/requirements.txt": requirements,
       "workers/prime-worker/prime_worker.py": primeSource,
+      "workers/prime-worker/test_prime_worker.py": primeTest,
+      "workers/prime-worker/pytest.ini": primePytest,
     },
   },
   {
@@ -135,6 +142,7 @@ export const templates: readonly Template[] = [
       "engine.worker.yaml": nodeManifest,
       "package.json": nodePackage,
       "worker.js": nodeSource,
+      "worker.test.js": nodeTest,
     },
   },
 ];

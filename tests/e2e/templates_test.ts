@@ -12,6 +12,7 @@ import { readManifest } from "../../engine/install/manifest.ts";
 import { writeProjectFiles } from "../../engine/mod.ts";
 import { type Template, templates } from "../../templates/mod.ts";
 import { builtinWorkers } from "../../workers/mod.ts";
+import { findNode } from "../fakes/programs.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 
@@ -24,6 +25,7 @@ async function setup(template: Template) {
   return { directory, [Symbol.asyncDispose]: () => Deno.remove(root, { recursive: true }) };
 }
 
+const hasNode = await findNode("tests/e2e/templates_test.ts");
 /** Whether this machine has what the tests of Python workers need. */
 const hasPytest = await new Deno.Command("python3", {
   args: ["-c", "import pytest, websockets"],
@@ -128,6 +130,24 @@ for (const template of templates) {
       const text = await succeeds(`${written.directory}/${directory}`, Deno.execPath(), ...args);
 
       assert.match(text, /\| 1 passed \| 0 failed/);
+    });
+  }
+
+  for (const path of pathsOf(template, ".test.js")) {
+    Deno.test({
+      name: `${template.name}: ${path} is a test that passes`,
+      ignore: !hasNode,
+      async fn() {
+        await using written = await setup(template);
+        const { directory } = written;
+        // As the installation of the worker does.
+        await Deno.mkdir(`${directory}/node_modules`);
+        await Deno.symlink(`${ROOT}sdk/npm`, `${directory}/node_modules/engine-sdk`);
+
+        const text = await succeeds(directory, "node", "--test", path);
+
+        assert.match(text, /pass 1/);
+      },
     });
   }
 
