@@ -573,8 +573,12 @@ function isSame(one: unknown, other: unknown): boolean {
 function withFile(store: Store, file: StoreFile): Store {
   return {
     file,
-    stats: store.stats,
-    status: store.status,
+    get stats() {
+      return store.stats;
+    },
+    get status() {
+      return store.status;
+    },
     get: (key) => store.get(key),
     list: (...query) => store.list(...query),
     write: (changes, options) => store.write(changes, options),

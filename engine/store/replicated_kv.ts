@@ -149,7 +149,8 @@ class ReplicatedKv implements KvDatabase {
     const { log, view, signal } = this.#setup;
     let number: number;
     try {
-      number = await log.append(encodeChanges(changes), view.applied, signal);
+      const appended = log.append(encodeChanges(changes), view.applied, signal);
+      number = await orUnknown(appended, signal);
     } catch (thrown) {
       if (isNotOwner(thrown) || isUnknown(thrown)) this.#fail(thrown as EngineError);
       throw thrown;
@@ -216,6 +217,19 @@ class Commit implements KvCommit {
 
   commit(): Promise<void> {
     return this.#append(this.#changes);
+  }
+}
+
+/** The result; an aborted signal is not waited beyond, whatever becomes of the write. */
+async function orUnknown(appended: Promise<number>, signal: AbortSignal): Promise<number> {
+  const late = Promise.withResolvers<never>();
+  const abort = (): void => late.reject(unknownOutcome());
+  appended.catch(() => {}); // It may fail later.
+  signal.addEventListener("abort", abort);
+  try {
+    return await Promise.race([appended, late.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
   }
 }
 

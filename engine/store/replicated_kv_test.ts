@@ -117,3 +117,21 @@ Deno.test("the file of the view is checked and copied like a state file", async 
 });
 
 const NOT_OWNER = { reason: "not_owner" };
+
+Deno.test("a write that waits for the log fails as unknown at the end of the lease", async () => {
+  const server = new MemoryLogServer();
+  await using store = await keepState(server.open());
+  const stuck = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  server.beforeAppend = () => {
+    begun.resolve();
+    return stuck.promise;
+  };
+
+  const writing = put(store, ["a"], 1);
+  await begun.promise;
+  store.abort();
+
+  await assert.rejects(writing, { code: "SET_ERROR", details: { unknown: true } });
+  stuck.resolve();
+});

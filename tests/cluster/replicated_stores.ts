@@ -53,7 +53,9 @@ export async function keepState(
     failure: failure.promise,
     abort: () => ending.abort(),
     stats: store.stats,
-    status: store.status,
+    get status() {
+      return store.status;
+    },
     file: store.file!,
     get: (key) => store.get(key),
     list: (...query) => store.list(...query),

@@ -5,6 +5,7 @@
  */
 import type { Scenario } from "../campaign.ts";
 import { accounting } from "./accounting.ts";
+import { cluster } from "./cluster.ts";
 import { cuts } from "./cuts.ts";
 import { descriptors } from "./descriptors.ts";
 import { drain } from "./drain.ts";
@@ -24,6 +25,7 @@ export const SCENARIOS: readonly Scenario[] = [
   cuts,
   state,
   queues,
+  cluster,
   fuzz,
   messages,
   floods,
