@@ -80,9 +80,10 @@ export async function createProgram(
 }
 
 /** The help, completions, and the suggestion for an unknown command need all commands. */
-function namesFor([first = ""]: readonly string[]): string[] {
+function namesFor([first = "", second]: readonly string[]): string[] {
   const name = Object.hasOwn(ALIASES, first) ? ALIASES[first]! : first;
-  const isOne = Object.hasOwn(COMMANDS, name) && name !== "completions";
+  const needsAll = name === "completions" && second !== "--complete";
+  const isOne = Object.hasOwn(COMMANDS, name) && !needsAll;
   return isOne ? [name] : Object.keys(COMMANDS);
 }
 

@@ -40,6 +40,9 @@ const REQUIRE = `var __require = (id) => {
   return found;
 };`;
 
+/** What the declarations use beyond ES2022 and the DOM, so that programs need not set `lib`. */
+const LIBS = '/// <reference lib="esnext.disposable" />\n';
+
 /** Hash of all sources, of this file and of the required version of `ws`. */
 export async function hashSources(): Promise<string> {
   const parts = [manifest.version, manifest.imports.ws];
@@ -134,7 +137,7 @@ async function declarations({ source }: PackageModule): Promise<string> {
   const texts = new Set([...used].map((name) => found.get(name)!.text));
   const doc = /^\/\*\*[\s\S]*?\*\//.exec(await readSource(source))![0];
   const list = exported.sort().map((name) => `  ${name},\n`).join("");
-  return `${doc}\n\n${[...texts].join("\n\n")}\n\nexport {\n${list}};\n`;
+  return `${LIBS}${doc}\n\n${[...texts].join("\n\n")}\n\nexport {\n${list}};\n`;
 }
 
 function declare(compiler: typeof ts, path: string, text: string): ts.SourceFile {

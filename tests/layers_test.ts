@@ -129,7 +129,7 @@ const LAYERS: readonly Layer[] = [
   },
   {
     name: "build",
-    files: /^sdk\/build_npm\.ts$/,
+    files: /^sdk\/(build_npm|package)\.ts$/,
     layers: ["build", "embedded"],
     packages: { typescript: /./ },
   },

@@ -122,11 +122,12 @@ Deno.test("the Python of the README and of docs compiles", async () => {
 interface AnyCommand {
   name(): string;
   readonly commands: readonly AnyCommand[];
-  readonly options: readonly { readonly long?: string | undefined }[];
+  readonly options: readonly { readonly long?: string | undefined; readonly hidden: boolean }[];
 }
 
 function optionsOf(command: AnyCommand): string[] {
-  const own = command.options.flatMap(({ long }) => long === undefined ? [] : [long]);
+  const shown = command.options.filter(({ hidden }) => !hidden);
+  const own = shown.flatMap(({ long }) => long === undefined ? [] : [long]);
   return [...own, ...command.commands.flatMap(optionsOf)];
 }
 

@@ -25,8 +25,8 @@ const SEAMS = ["tests/fakes", "engine/ports"];
 
 /** Started by a task, a person or another program, so no module imports them. */
 const ENTRY_POINTS = new RegExp(
-  "^(mod\\.ts|(engine|sdk/browser|sdk/testing)/mod\\.ts|cli/(quickstart/)?main\\.ts|sdk/build_npm\\.ts|" +
-    "sdk/conformance/(main|probe)\\.ts|workers/console/page/main\\.tsx)$",
+  "^(mod\\.ts|(engine|sdk/browser|sdk/testing)/mod\\.ts|cli/(quickstart/)?main\\.ts|" +
+    "cli/install\\.ts|sdk/build_npm\\.ts|sdk/conformance/(main|probe)\\.ts|workers/console/page/main\\.tsx)$",
 );
 
 /** Sources without a unit test of their own beside them, and what holds them instead. */
@@ -58,6 +58,7 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   "sdk/testing/routing.ts": "engine_test.ts beside it makes calls",
   "sdk/testing/triggers.ts": "engine_test.ts beside it fires triggers",
   "sdk/build_npm.ts": "tests/e2e/npm_package_test.ts compares what it built",
+  "sdk/package.ts": "tests/packages/ installs what it made",
 };
 
 /** Components and hooks of the console's page: tests/console/ drives them in a browser. */

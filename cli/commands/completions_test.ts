@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeTerminal } from "../../tests/fakes/fake_terminal.ts";
-import { completionScript, type Place, SHELLS } from "./completions.ts";
+import { completionScript, LIVE, type Live, type Place, SHELLS } from "./completions.ts";
 
 for (const shell of ["bash", "zsh", "fish"]) {
   Deno.test(`the ${shell} script knows every command`, async () => {
@@ -60,12 +60,18 @@ Deno.test("an unknown shell is not understood", async () => {
 const places: Place[] = [
   {
     path: [],
-    candidates: [{ word: "worker", summary: "Workers" }, { word: "--config", summary: "It's it" }],
+    candidates: [
+      { word: "worker", summary: "Workers" },
+      { word: "trigger", summary: "Call" },
+      { word: "--config", summary: "It's it" },
+    ],
   },
   {
     path: ["worker"],
     candidates: [{ word: "add", summary: "Add" }, { word: "list", summary: "" }],
   },
+  { path: ["worker", "status"], candidates: [] },
+  { path: ["trigger"], candidates: [{ word: "--json", summary: "Compact" }] },
   {
     path: ["worker", "add"],
     candidates: [
@@ -75,11 +81,18 @@ const places: Place[] = [
   },
 ];
 
-/** What bash offers for these words, of which the last is incomplete. */
-async function bashOffers(...words: string[]): Promise<string[]> {
+/** What bash offers at the end of a line, if the engine has these functions and workers. */
+async function bashOffers(line: string, live: Partial<Record<Live, string>> = {}) {
   const script = `${completionScript("bash", places)}
-COMP_WORDS=(${words.map((word) => `'${word}'`).join(" ")})
-COMP_CWORD=${words.length - 1}
+engine() {
+  case "$*" in
+    "completions --complete functions") printf '%s' ${shellQuoted(live.functions ?? "")} ;;
+    "completions --complete workers") printf '%s' ${shellQuoted(live.workers ?? "")} ;;
+    *) echo "unexpected: $*" >&2 ;;
+  esac
+}
+COMP_LINE=${shellQuoted(line)}
+COMP_POINT=${line.length}
 _engine
 printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { stdout, success } = await new Deno.Command("bash", {
@@ -90,28 +103,72 @@ printf '%s\\n' "\${COMPREPLY[@]}"`;
   return new TextDecoder().decode(stdout).trim().split("\n").filter(Boolean);
 }
 
+function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 Deno.test("the bash script offers words that fit the place and the typed letters", async () => {
-  assert.deepEqual(await bashOffers("engine", ""), ["worker", "--config"]);
-  assert.deepEqual(await bashOffers("engine", "wo"), ["worker"]);
-  assert.deepEqual(await bashOffers("engine", "worker", ""), ["add", "list"]);
-  assert.deepEqual(await bashOffers("engine", "worker", "add", "--"), ["--force", "--isolation"]);
+  assert.deepEqual(await bashOffers("engine "), ["worker", "trigger", "--config"]);
+  assert.deepEqual(await bashOffers("engine wo"), ["worker"]);
+  assert.deepEqual(await bashOffers("engine worker "), ["add", "list"]);
+  assert.deepEqual(await bashOffers("engine worker add --"), ["--force", "--isolation"]);
 });
 
 Deno.test("the bash script offers the values of an option behind it, and only there", async () => {
-  const add = ["engine", "worker", "add"];
+  const add = "engine worker add";
 
-  assert.deepEqual(await bashOffers(...add, "--isolation", ""), ["microvm", "process"]);
-  assert.deepEqual(await bashOffers(...add, "--isolation", "pr"), ["process"]);
-  assert.deepEqual(await bashOffers(...add, "--isolation", "="), ["microvm", "process"]);
-  assert.deepEqual(await bashOffers(...add, "--isolation", "=", "mi"), ["microvm"]);
-  assert.deepEqual(await bashOffers(...add, "--force", "pr"), []);
-  assert.deepEqual(await bashOffers("engine", "--isolation", "pr"), []);
+  assert.deepEqual(await bashOffers(`${add} --isolation `), ["microvm", "process"]);
+  assert.deepEqual(await bashOffers(`${add} --isolation pr`), ["process"]);
+  assert.deepEqual(await bashOffers(`${add} --isolation=`), ["microvm", "process"]);
+  assert.deepEqual(await bashOffers(`${add} --isolation=mi`), ["microvm"]);
+  assert.deepEqual(await bashOffers(`${add} --force pr`), []);
+  assert.deepEqual(await bashOffers("engine --isolation pr"), []);
 });
+
+Deno.test("the bash script offers ids of the engine, after what bash takes for a word", async () => {
+  const live = { functions: "math::add\nmath::sub\nmail::send\n", workers: "shop\nmail\n" };
+
+  assert.deepEqual(await bashOffers("engine trigger ma", live), [
+    "math::add",
+    "math::sub",
+    "mail::send",
+  ]);
+  assert.deepEqual(await bashOffers("engine trigger math:", live), [":add", ":sub"]);
+  assert.deepEqual(await bashOffers("engine trigger math::s", live), ["sub"]);
+  assert.deepEqual(await bashOffers("engine trigger --function-id=mail::", live), ["send"]);
+  assert.deepEqual(await bashOffers("engine trigger --function-id mai", live), ["mail::send"]);
+  assert.deepEqual(await bashOffers("engine trigger math::add m", live), []);
+  assert.deepEqual(await bashOffers("engine trigger --", live), ["--json"]);
+  assert.deepEqual(await bashOffers("engine worker status ", live), ["shop", "mail"]);
+  assert.deepEqual(await bashOffers("engine worker add ", live), ["--force", "--isolation"]);
+  assert.deepEqual(await bashOffers("engine trigger ma"), []);
+});
+
+for (const kind of LIVE) {
+  Deno.test(`engine completions --complete ${kind} prints what there is, one a line`, async () => {
+    const evil = ["$(touch x)", "a b", "`id`", "x".repeat(300)];
+    const names = ["shop::buy", "mail", ...evil];
+    const terminal = new FakeTerminal({
+      functions: {
+        "engine::functions::list": () => ({
+          functions: names.map((function_id) => ({ function_id })),
+        }),
+        "engine::supervisor::list": () => ({ workers: names.map((name) => ({ name })) }),
+      },
+    });
+
+    assert.equal(await terminal.run("completions", "--complete", kind), 0);
+
+    assert.deepEqual(terminal.outLines, ["shop::buy", "mail"]);
+    assert.equal(terminal.errText, "");
+    assert.equal(terminal.addresses[0]?.isShort, true);
+  });
+}
 
 Deno.test("the zsh and fish scripts name the values of an option", () => {
   assert.ok(
     completionScript("zsh", places).includes(
-      "'/worker/add --isolation') candidates=('microvm' 'process') ;;",
+      "'/worker/add --isolation') candidates=('microvm' 'process') live=\"\" ;;",
     ),
   );
   assert.ok(
@@ -122,7 +179,7 @@ Deno.test("the zsh and fish scripts name the values of an option", () => {
 });
 
 Deno.test("the bash script offers nothing for a path, so that bash offers files", async () => {
-  assert.deepEqual(await bashOffers("engine", "worker", "add", "./wor"), []);
+  assert.deepEqual(await bashOffers("engine worker add ./wor"), []);
 });
 
 for (const shell of SHELLS) {

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" />
 /**
  * Write functions anywhere, call them from anywhere: the SDK for workers, for Deno, Node and
  * browsers.

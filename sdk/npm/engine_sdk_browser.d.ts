@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" />
 /**
  * Follows the streams of an engine, in browsers and anywhere with a `WebSocket`: the items of a
  * group, and every change of them as it happens.

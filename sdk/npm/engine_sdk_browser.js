@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_browser.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:d157b885cde01323e257041e69d3cf7b1025013920f6b068a8052a2c45a37811
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:83a278028bc01b16cc7eae3e34b332bd93602b9ee56bbac0e716a7e2c7bac093
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

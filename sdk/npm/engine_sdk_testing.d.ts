@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" />
 /**
  * Tests of workers without an engine: one in the process, whose functions are faked and whose time
  * the test controls.

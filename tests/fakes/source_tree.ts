@@ -38,7 +38,7 @@ const NOT_OURS = /^templates\/[^/]+\//;
 
 /** Every TypeScript source, tests too, sorted by path. */
 export async function readSources(): Promise<SourceFile[]> {
-  const paths = ["mod.ts", "sdk/build_npm.ts"];
+  const paths = ["mod.ts", "sdk/build_npm.ts", "sdk/package.ts"];
   for (const folder of FOLDERS) {
     for await (const path of walk(folder)) {
       if (/\.tsx?$/.test(path) && !NOT_OURS.test(path)) paths.push(path);
