@@ -17,6 +17,7 @@ Example:
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import json
 import threading
 import time
@@ -306,7 +307,7 @@ class TestEngine:
     def _wait(self, future: Any, function_id: str) -> Any:
         try:
             return future.result(LIMIT_S)
-        except TimeoutError:
+        except concurrent.futures.TimeoutError:
             raise EngineError("timeout", f"{function_id} has not ended after 20 s") from None
 
     def _sync(self) -> None:
