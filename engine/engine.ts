@@ -245,6 +245,7 @@ class AssembledEngine implements Engine {
           log: this.#log,
           memory: this.#memory,
           clock: systemClock,
+          turns: this.#ticks,
         }),
       );
       this.#builtins = this.#createBuiltins(store);
@@ -291,7 +292,7 @@ class AssembledEngine implements Engine {
     if (settings.log === "none") return;
     const { prepareKeeping } = await import("./cluster/keeper/mod.ts");
     this.#keeping = prepareKeeping({
-      ...{ parts: cluster.parts, memory },
+      ...{ parts: cluster.parts, memory, turns: this.#ticks },
       path: `${this.#config.dataDirectory}/cluster_state.sqlite`,
       serve: (isKept) => this.#builtins.keep(isKept),
       shared: () => this.#builtins.kept,

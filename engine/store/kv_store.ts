@@ -28,6 +28,7 @@ import type {
   StoreStatus,
   WriteOptions,
 } from "../ports/store.ts";
+import type { Turns } from "../ports/turns.ts";
 import { Cache, type Slot, Slots } from "./slots.ts";
 import { applyChanges, checkWrite, type Step } from "./write.ts";
 import { Outstanding } from "./outstanding.ts";
@@ -35,6 +36,7 @@ import { commitCost } from "./record.ts";
 import { GroupCommit, type Work } from "./group_commit.ts";
 import { type KvFile, type OpenKv, openKvFile } from "./kv_file.ts";
 import { KvRecords, type Put } from "./kv_records.ts";
+import { SettledAnswers } from "./settled_answers.ts";
 import type { StateTask } from "./state_thread.ts";
 import { checkKey, keyId } from "./store_key.ts";
 
@@ -69,6 +71,8 @@ export interface KvStoreOptions {
   readonly memory?: MemoryBudget;
   /** Default: the cache keeps what it has when the store is idle. */
   readonly clock?: Clock;
+  /** Where the answers of a commit have their turns. Default: they are given at once. */
+  readonly turns?: Turns;
 }
 
 /** A write from the request until it is settled. */
@@ -127,6 +131,7 @@ class KvStore implements Store {
   readonly #cache: Cache;
   readonly #slots: Slots;
   readonly #group: GroupCommit<Pending>;
+  readonly #answers: SettledAnswers;
   /** Writes that are not applied yet, in order. Not a `Set`: see `TurnoverMap`. */
   readonly #requested: Pending[] = [];
   /** Resolves when all requested lists have ended. */
@@ -170,6 +175,7 @@ class KvStore implements Store {
     this.#cache = cache;
     this.#records = records;
     this.#slots = new Slots(cache, (keys) => records.read(keys), () => this.#advance());
+    this.#answers = new SettledAnswers(options.turns);
     this.#group = new GroupCommit(
       (works) => this.#commit(works),
       () => this.#idleWork(),
@@ -432,9 +438,9 @@ class KvStore implements Store {
       this.#slots.settle(this.#slots.get(id)!, failure ? undefined : entry ?? null);
     }
     this.#release(pending, !pending.isEarly);
-    if (!failure) return answer();
+    if (!failure) return pending.isEarly ? undefined : this.#answers.add(answer);
     if (pending.isEarly && pending.steps.length > 0) this.#lost();
-    pending.refuse(failure);
+    this.#answers.add(() => pending.refuse(failure));
     // Unknown entries are read again, after all works that failed together are undone.
     queueMicrotask(() => this.#advance());
   }

@@ -9,12 +9,13 @@ import {
   textOf,
 } from "../../tests/fakes/fake_store.ts";
 import { createMemoryBudget } from "../platform/memory_budget.ts";
-import { FakeClock } from "../../tests/fakes/fake_clock.ts";
+import { FakeClock, FakeTurns } from "../../tests/fakes/fake_clock.ts";
 import { until } from "../../tests/fakes/until.ts";
 import { testStore } from "../../tests/contracts/store_contract.ts";
 import type { Log } from "../ports/log.ts";
 import type { Store, StoreKey, WriteOptions } from "../ports/store.ts";
 import { openKvStore } from "./kv_store.ts";
+import { ANSWERS_PER_TURN } from "./settled_answers.ts";
 
 testStore("KvStore", () => openTemporary({}));
 testStore("KvStore without a cache", () => openTemporary({}, 0));
@@ -516,4 +517,30 @@ Deno.test("KvStore reads what a caller knew after the disk refused its write", a
 
   assert.equal(again!.old, undefined);
   assert.equal((await store.get(["job"]))?.value, 1);
+});
+
+Deno.test("the answers of one commit are given a few in each turn, failures too", async () => {
+  const directory = await Deno.makeTempDir();
+  const faults: Faults = {};
+  const turns = new FakeTurns();
+  const openKv = faultyKv(faults);
+  const store = await openKvStore(`${directory}/state.db`, { openKv, turns });
+  for (const failure of [undefined, "the disk is full"]) {
+    faults.beforeCommit = () => failure === undefined ? undefined : Promise.reject(failure);
+    let answered = 0;
+    const writes = Array.from({ length: 100 }, (_, i) => {
+      const write = store.write([[["a", `${i}`], () => 1]]);
+      return write.then(() => {}, () => {}).finally(() => answered++);
+    });
+    // A list waits until all of them are on disk, or failed.
+    await store.list(["a"], 1);
+    assert.equal(answered, 0);
+    turns.give();
+    for (let i = 0; i < 10; i++) await Promise.resolve();
+    assert.equal(answered, ANSWERS_PER_TURN);
+    while (turns.waiting > 0) turns.give();
+    await Promise.all(writes);
+  }
+  await store[Symbol.asyncDispose]();
+  await Deno.remove(directory, { recursive: true });
 });

@@ -15,6 +15,7 @@ import type { MemoryBudget } from "../ports/memory.ts";
 import type { Clock } from "../ports/clock.ts";
 import { isNotOwner, type StateLog, unknownOutcome } from "../ports/state_log.ts";
 import type { Store } from "../ports/store.ts";
+import type { Turns } from "../ports/turns.ts";
 import {
   FILE_FORMAT,
   FILE_HEAD_KEY,
@@ -42,6 +43,7 @@ export interface ReplicatedStoreSetup {
   readonly report: Log;
   readonly memory?: MemoryBudget;
   readonly clock?: Clock;
+  readonly turns?: Turns;
   /** Default: {@linkcode LOG_BYTES_MAX}. */
   readonly logBytesMax?: number;
   readonly cacheBytesMax?: number;
@@ -54,7 +56,7 @@ export interface ReplicatedStoreSetup {
  * @throws {EngineError} `store_unavailable`, `SET_ERROR`.
  */
 export async function openReplicatedStore(setup: ReplicatedStoreSetup): Promise<Store> {
-  const { view, report, memory, clock, cacheBytesMax } = setup;
+  const { view, report, memory, clock, turns, cacheBytesMax } = setup;
   const kv = new ReplicatedKv(setup);
   await kv.takeOver();
   const { value } = await kv.get<FileHead>(FILE_HEAD_KEY);
@@ -70,6 +72,7 @@ export async function openReplicatedStore(setup: ReplicatedStoreSetup): Promise<
     log: report,
     ...memory && { memory },
     ...clock && { clock },
+    ...turns && { turns },
     ...cacheBytesMax !== undefined && { cacheBytesMax },
   });
 }

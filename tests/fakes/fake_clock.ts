@@ -1,11 +1,12 @@
 /**
- * Time that moves only when a test says so.
+ * Time, and turns on the thread, that move only when a test says so.
  *
  * Tasks run inside {@linkcode FakeClock.tick}, in the order of their deadlines and, among equal
  * ones, in the order they were asked for. Nothing here uses a real timer.
  *
  * @module
  */
+import type { Turns, Work } from "../../engine/ports/turns.ts";
 import type { Clock } from "../../engine/ports/clock.ts";
 
 /** A task that waits for its time. */
@@ -77,5 +78,33 @@ export class FakeClock implements Clock {
       next.task();
     }
     this.#now = end;
+  }
+}
+
+/** Turns on the thread that a test gives one by one. */
+export class FakeTurns implements Turns {
+  /** How often the turn may still be asked before it is over. */
+  looks = Infinity;
+  #waiting: Work[] = [];
+
+  /** Works that wait for a turn. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  queue(work: Work): void {
+    this.#waiting.push(work);
+  }
+
+  isSpent(): boolean {
+    return --this.looks < 0;
+  }
+
+  /** Gives one turn to each work that waits; it is over after so many looks. */
+  give(looks: number = Infinity): void {
+    for (const work of this.#waiting.splice(0)) {
+      this.looks = looks;
+      if (work.work()) this.#waiting.push(work);
+    }
   }
 }

@@ -15,7 +15,7 @@ import { parseSocketTrigger } from "../../workers/http/websocket/config.ts";
 import { LiveRoutes, type SocketTarget } from "../../workers/http/websocket/live_routes.ts";
 import { groupBytes, Sockets } from "../../workers/http/websocket/sockets.ts";
 import { EventSpans } from "../../workers/http/websocket/spans.ts";
-import { FakeClock } from "./fake_clock.ts";
+import { FakeClock, FakeTurns } from "./fake_clock.ts";
 import { FakeConnection } from "./fake_connection.ts";
 import { failure, type LogLine, recordingLog, settle } from "./fake_http.ts";
 
@@ -29,6 +29,7 @@ export interface Joined {
 export interface FakeSockets {
   readonly clock: FakeClock;
   readonly memory: MemoryBudget;
+  readonly turns: FakeTurns;
   readonly lines: LogLine[];
   readonly calls: FunctionCall[];
   readonly spans: EndedSpan[];
@@ -40,7 +41,7 @@ export interface FakeSockets {
   open(groups?: readonly string[], address?: string): Joined;
   /** The trigger of a config, with the id and function `f` unless it says otherwise. */
   target(config?: JsonObject, id?: string): SocketTarget;
-  /** Moves the clock and runs what waits. */
+  /** Moves the clock, gives a turn to what waits for one, and runs what follows. */
   pass(ms: number): Promise<void>;
 }
 
@@ -62,6 +63,7 @@ export function fakeSockets(
 ): FakeSockets {
   const clock = new FakeClock();
   const memory = createMemoryBudget(memoryBytes, queueMicrotask);
+  const turns = new FakeTurns();
   const lines: LogLine[] = [];
   const calls: FunctionCall[] = [];
   const spans: EndedSpan[] = [];
@@ -74,6 +76,7 @@ export function fakeSockets(
   const sockets = new Sockets({
     clock,
     memory,
+    turns,
     log: recordingLog(lines),
     spans: new EventSpans(sink, clock),
     timeoutMs: 30_000,
@@ -98,6 +101,7 @@ export function fakeSockets(
   return {
     clock,
     memory,
+    turns,
     lines,
     calls,
     spans,
@@ -122,6 +126,7 @@ export function fakeSockets(
     },
     async pass(ms) {
       clock.tick(ms);
+      turns.give();
       await settle();
     },
   };

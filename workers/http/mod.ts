@@ -117,9 +117,9 @@ export function assemble(
   const hasToken = config.auth_token !== "";
   const openapi = new OpenApi({ clock, memory, directory, routes, hasToken });
   const call: RequestHandlerOptions["call"] = (request) => worker.trigger(request);
-  const { webSockets, socketBounds } = host;
-  const sockets = webSockets && socketBounds
-    ? new SocketRoutes(config, { ...host, webSockets, socketBounds }, call)
+  const { webSockets, socketBounds, turns } = host;
+  const sockets = webSockets && socketBounds && turns
+    ? new SocketRoutes(config, { ...host, webSockets, socketBounds, turns }, call)
     : undefined;
   const { timeout_ms: timeoutMs, concurrency_max: max } = config;
   const running = new RunningRequests({

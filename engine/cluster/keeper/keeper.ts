@@ -18,6 +18,7 @@ import type { Store } from "../../ports/store.ts";
 import { openReplicatedStore } from "../../store/replicated_kv.ts";
 import type { StateView } from "../../store/state_view.ts";
 import type { MemoryBudget } from "../../ports/memory.ts";
+import type { Turns } from "../../ports/turns.ts";
 import type { KeptStore } from "./kept_store.ts";
 
 /** Between renewals of the key. */
@@ -55,6 +56,7 @@ export interface KeeperSetup {
   readonly clock: Clock;
   readonly report: Log;
   readonly memory: MemoryBudget;
+  readonly turns?: Turns | undefined;
 }
 
 /** See the top of this file. */
@@ -175,7 +177,7 @@ export class Keeper implements AsyncDisposable {
 
   /** Keeps the state until the lease is over, the log refuses a write, or the engine stops. */
   async #keep(renewed: number): Promise<void> {
-    const { clock, kept, report, serve, log, view, memory } = this.#setup;
+    const { clock, kept, report, serve, log, view, memory, turns } = this.#setup;
     const lost = new AbortController();
     const lease = { renewed };
     const isHeld = (): boolean => !lost.signal.aborted && clock.now() - lease.renewed < STOP_MS;
@@ -190,6 +192,7 @@ export class Keeper implements AsyncDisposable {
     try {
       await using store = await openReplicatedStore({
         ...{ log, view, report, memory, clock, signal: lost.signal },
+        ...turns && { turns },
         failed: lose,
       });
       if (!isHeld()) throw lost.signal.reason ?? leaseOver();

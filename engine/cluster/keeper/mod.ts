@@ -13,6 +13,7 @@ import { runInThread } from "../../store/state_thread.ts";
 import { StateView } from "../../store/state_view.ts";
 import type { ClusterKeeper, ClusterParts } from "../mod.ts";
 import type { MemoryBudget } from "../../ports/memory.ts";
+import type { Turns } from "../../ports/turns.ts";
 import { KeptStore } from "./kept_store.ts";
 import { Keeper } from "./keeper.ts";
 
@@ -25,6 +26,8 @@ const OPEN_AGAIN_MS = 1_000;
 export interface KeepingSetup {
   readonly parts: ClusterParts;
   readonly memory: MemoryBudget;
+  /** Where the answers of commits have their turns. */
+  readonly turns?: Turns;
   /** File of the engine's view of the state; its directory exists. */
   readonly path: string;
   /** Starts or ends the built-in workers that run where the state is kept. */
@@ -143,10 +146,10 @@ class Keeping implements ClusterKeeping {
   }
 
   #createKeeper(log: StateLog, key: LeaderKey, view: StateView): Keeper {
-    const { parts, memory, serve, shared } = this.#setup;
+    const { parts, memory, turns, serve, shared } = this.#setup;
     const { settings, bus, life, clock, log: report } = parts;
     return new Keeper({
-      ...{ life, log, key, view, clock, report, memory, kept: this.store },
+      ...{ life, log, key, view, clock, report, memory, turns, kept: this.store },
       mayKeep: settings.keeper,
       isReachable: () => bus.isConnected,
       isGone: (other) =>

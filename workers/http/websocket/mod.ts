@@ -36,7 +36,7 @@ const SOCKETS_SHARE = 3 / 4;
 /** What {@linkcode SocketRoutes} uses of the engine. */
 export type SocketHost = Pick<
   EngineHost,
-  "clock" | "log" | "memory" | "traces" | "webSockets" | "socketBounds"
+  "clock" | "log" | "memory" | "traces" | "webSockets" | "socketBounds" | "turns"
 >;
 
 /** The WebSockets of a port. */
@@ -54,7 +54,7 @@ export class SocketRoutes {
     host: SocketHost,
     call: (request: FunctionCall) => Promise<Json | undefined>,
   ) {
-    const { clock, log, memory, traces, socketBounds } = host;
+    const { clock, log, memory, traces, socketBounds, turns } = host;
     this.#config = config;
     this.#host = host;
     this.#spans = new EventSpans(traces.spans, clock);
@@ -63,6 +63,7 @@ export class SocketRoutes {
       clock,
       log,
       memory,
+      turns,
       spans: this.#spans,
       timeoutMs: config.timeout_ms,
       max: Math.min(config.websockets_max, Math.floor(socketBounds.http * SOCKETS_SHARE)),

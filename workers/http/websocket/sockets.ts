@@ -9,6 +9,7 @@
  */
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { MemoryBudget } from "../../../engine/ports/memory.ts";
+import type { Turns } from "../../../engine/ports/turns.ts";
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
 import { HeldMemory } from "../../kit/held_memory.ts";
 import type { Client } from "../../kit/http/clients.ts";
@@ -32,7 +33,9 @@ const MEMBERSHIP_BYTES = 128;
 /** What {@linkcode Sockets} works with. */
 export type SocketsOptions =
   & Omit<SocketServices, "closed" | "ended" | "isDraining">
-  & { readonly memory: MemoryBudget; readonly clock: Clock; readonly max: number };
+  & { readonly memory: MemoryBudget; readonly clock: Clock; readonly max: number }
+  /** Where what goes to many has its turns. */
+  & { readonly turns: Turns };
 
 /** How a message to many went. */
 export interface Reached {
@@ -235,16 +238,27 @@ export class Sockets {
     for (const socket of [...this.#live]) socket.stop();
   }
 
-  async #sendInTurns(
+  #sendInTurns(
     targets: readonly ClientSocket[],
     frame: Frame,
     outcome: Reached,
   ): Promise<void> {
+    const { turns } = this.#options;
+    const { promise, resolve } = Promise.withResolvers<void>();
     const size = sliceOf(frame);
-    for (let at = 0; at < targets.length; at += size) {
-      if (at > 0) await new Promise<void>((resolve) => this.#options.clock.after(0, resolve));
-      for (const socket of targets.slice(at, at + size)) sendTo(socket, frame, outcome);
-    }
+    let at = 0;
+    const work = (): boolean => {
+      const end = Math.min(at + size, targets.length);
+      while (at < end) {
+        sendTo(targets[at++]!, frame, outcome);
+        if (turns.isSpent()) break;
+      }
+      if (at < targets.length) return true;
+      resolve();
+      return false;
+    };
+    turns.queue({ work });
+    return promise;
   }
 
   #check(): void {

@@ -13,6 +13,7 @@ Deno.test("Sockets.send() to many goes out in parts, and a client that is behind
 
   const sending = Promise.resolve(it.sockets.send(members, frameOfValue("a")));
   await settle();
+  it.turns.give();
   const first = all.filter(({ connection }) => connection.takeTexts().length > 0).length;
   assert.equal(first, 256);
   for (let i = 0; i < 3; i++) await it.pass(1);
@@ -32,7 +33,7 @@ Deno.test("Sockets.send() keeps the order, also where a small message follows on
   void it.sockets.send([last.socket], frameOfValue("second"));
   const closed = it.sockets.inOrder(() => last.connection.takeTexts());
   await settle();
-  await it.pass(1);
+  for (let i = 0; i < 3; i++) await it.pass(1);
 
   assert.deepEqual(await closed, ["first", "second"]);
 });
@@ -54,10 +55,30 @@ Deno.test("Sockets.send() copies large messages to few clients at once", async (
 
   const sending = it.sockets.send([...it.sockets.membersOf("all")], frame) as Promise<Reached>;
   await settle();
+  it.turns.give();
   assert.equal(all.filter(({ connection }) => connection.takeTexts().length > 0).length, 2);
   await it.pass(1);
   await it.pass(1);
   assert.equal((await sending).reached, 6);
+});
+
+Deno.test("Sockets.send() to many stops when its turn on the thread is over", async () => {
+  const it = fakeSockets({}, { max: 1_000 });
+  const all = Array.from({ length: 300 }, (_, i) => it.open(["all"], `192.0.2.${i % 100}`));
+  const sentTo = () => all.filter(({ connection }) => connection.takeTexts().length > 0).length;
+
+  const sending = it.sockets.send([...it.sockets.membersOf("all")], frameOfValue("a"));
+  await settle();
+  it.turns.give(9);
+  const perTurn = [sentTo()];
+  it.turns.give();
+  perTurn.push(sentTo());
+  it.turns.give();
+  perTurn.push(sentTo());
+
+  assert.deepEqual(perTurn, [10, 256, 34]);
+  assert.equal((await sending).reached, 300);
+  assert.equal(it.turns.waiting, 0);
 });
 
 Deno.test("Sockets closes connections without messages, and looks only while there are some", async () => {
