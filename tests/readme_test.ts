@@ -1,37 +1,23 @@
 /**
- * What README.md shows is what the engine takes, and nothing of the command line is missing there.
+ * What README.md and docs/ show is what the engine takes, and nothing of the command line is missing.
  *
  * @module
  */
 import assert from "node:assert/strict";
+import { parseDocument } from "yaml";
 import { createProgram } from "../cli/program.ts";
 import { parseConfig } from "../engine/config/config.ts";
 import { readManifest } from "../engine/install/manifest.ts";
 import type { Json, JsonObject } from "../mod.ts";
 import { templates } from "../templates/mod.ts";
 import { builtinWorkers } from "../workers/mod.ts";
+import { examplesOf, readPages } from "./docs/pages.ts";
 import { FakeTerminal } from "./fakes/fake_terminal.ts";
 
-const README = await Deno.readTextFile(new URL("../README.md", import.meta.url));
+const PAGES = await readPages();
 
-const DOCS = await readDocs();
-
-/** All pages of `docs/`, by path. */
-async function readDocs(): Promise<Map<string, string>> {
-  const pages = new Map<string, string>();
-  for await (const { name } of Deno.readDir(new URL("../docs/", import.meta.url))) {
-    if (!name.endsWith(".md")) continue;
-    const text = await Deno.readTextFile(new URL(`../docs/${name}`, import.meta.url));
-    pages.set(`docs/${name}`, text);
-  }
-  return pages;
-}
-
-/** The code blocks of a language in a page. */
-function blocks(language: string, page = README): string[] {
-  const found = page.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"));
-  return [...found].map((match) => match[1]!);
-}
+/** The examples of YAML, wherever they are. */
+const YAML = examplesOf(PAGES, "yaml").map(({ code }) => code);
 
 async function makeProject() {
   const path = await Deno.realPath(await Deno.makeTempDir());
@@ -45,9 +31,9 @@ function keysOf(value: Json, path = ""): string[] {
   return Object.entries(value).flatMap(([key, item]) => keysOf(item, `${path}.${key}`));
 }
 
-Deno.test("the config.yaml of the README shows every key with its default", async () => {
+Deno.test("the whole config.yaml of the documents shows every key with its default", async () => {
   await using project = await makeProject();
-  const text = blocks("yaml").find((block) => block.startsWith("engine:"))!;
+  const text = YAML.find((block) => block.startsWith("engine:") && block.includes("heartbeat_ms"))!;
   const path = `${project.path}/config.yaml`;
 
   const shown = parseConfig(text, path, builtinWorkers, {});
@@ -61,9 +47,9 @@ Deno.test("the config.yaml of the README shows every key with its default", asyn
   assert.deepEqual(keysOf(http.raw), keysOf(defaults.workers[0]!.config as JsonObject));
 });
 
-Deno.test("the engine.worker.yaml of the README is one that the engine takes", async () => {
+Deno.test("the engine.worker.yaml of the documents is one that the engine takes", async () => {
   await using project = await makeProject();
-  const text = blocks("yaml").find((block) => block.startsWith("name:"))!;
+  const text = YAML.find((block) => block.startsWith("name:"))!;
   const directory = `${project.path}/workers/math-worker`;
   await Deno.writeTextFile(`${directory}/engine.worker.yaml`, text);
   await Deno.writeTextFile(`${directory}/math_worker.py`, "");
@@ -74,11 +60,10 @@ Deno.test("the engine.worker.yaml of the README is one that the engine takes", a
   assert.deepEqual(spec.watch, ["."]);
 });
 
-Deno.test("the TypeScript of the README and of docs is checked by the compiler", async () => {
+Deno.test("the TypeScript of the documents is checked by the compiler", async () => {
   await using project = await makeProject();
-  const pages = [["README.md", README] as const, ...DOCS];
-  const found = pages.flatMap(([path, text]) =>
-    blocks("ts", text).map((block, i) => [`${path.replaceAll(/\W/g, "_")}_${i}`, block] as const)
+  const found = examplesOf(PAGES, "ts").map(({ path, number, code }) =>
+    [`${path.replaceAll(/\W/g, "_")}_${number}`, code] as const
   );
   const files = await Promise.all(
     found.map(async ([name, block]) => {
@@ -106,23 +91,50 @@ Deno.test("the TypeScript of the README and of docs is checked by the compiler",
   assert.ok(files.length >= 3);
 });
 
-Deno.test("the Python of the README and of docs compiles", async () => {
-  const code = "import sys; compile(sys.stdin.read(), 'README.md', 'exec')";
-  for (const block of [README, ...DOCS.values()].flatMap((page) => blocks("python", page))) {
-    const child = new Deno.Command("python3", { args: ["-c", code], stdin: "piped" }).spawn();
+Deno.test("the Python of the documents compiles", async () => {
+  const program = "import sys; compile(sys.stdin.read(), sys.argv[1], 'exec')";
+  const found = examplesOf(PAGES, "python");
+  for (const { path, code } of found) {
+    const args = ["-c", program, path];
+    const child = new Deno.Command("python3", { args, stdin: "piped" }).spawn();
     const writer = child.stdin.getWriter();
-    await writer.write(new TextEncoder().encode(block));
+    await writer.write(new TextEncoder().encode(code));
     await writer.close();
 
-    assert.equal((await child.status).code, 0, block);
+    assert.equal((await child.status).code, 0, code);
+  }
+  assert.ok(found.length >= 3);
+});
+
+Deno.test("the YAML and JSON of the documents can be read", () => {
+  for (const { path, code } of examplesOf(PAGES, "yaml")) checkYaml(code, path);
+  for (const { path, code } of examplesOf(PAGES, "json")) {
+    for (const text of valuesIn(code)) {
+      assert.doesNotThrow(() => JSON.parse(text), `${path}: ${text}`);
+    }
   }
 });
+
+function checkYaml(code: string, path: string): void {
+  const { errors } = parseDocument(code);
+  assert.deepEqual(errors, [], `${path}:\n${code}`);
+}
+
+/** A block is one value, or one on each line. */
+function valuesIn(code: string): string[] {
+  return /^[{[]\n/.test(code) ? [code] : code.trim().split("\n");
+}
 
 /** What is read of a command here. */
 interface AnyCommand {
   name(): string;
+  aliases(): readonly string[];
   readonly commands: readonly AnyCommand[];
-  readonly options: readonly { readonly long?: string | undefined; readonly hidden: boolean }[];
+  readonly options: readonly {
+    readonly long?: string | undefined;
+    readonly short?: string | undefined;
+    readonly hidden: boolean;
+  }[];
 }
 
 function optionsOf(command: AnyCommand): string[] {
@@ -131,12 +143,57 @@ function optionsOf(command: AnyCommand): string[] {
   return [...own, ...command.commands.flatMap(optionsOf)];
 }
 
-Deno.test("the README names every command, option and template", async () => {
+Deno.test("the documents name every command, option and template", async () => {
   const program: AnyCommand = await createProgram(new FakeTerminal());
   const commands = program.commands.flatMap((command) =>
     [command, ...command.commands].map((one) => one.name())
   );
   const names = [...commands, ...optionsOf(program), ...templates.map(({ name }) => name)];
+  const page = [...PAGES.values()].find((text) => /^#+ Command line$/m.test(text))!;
 
-  assert.deepEqual([...new Set(names)].filter((name) => !README.includes(name)), []);
+  assert.deepEqual([...new Set(names)].filter((name) => !page.includes(name)), []);
 });
+
+Deno.test("each command that the documents show is one of the program, with its options", async () => {
+  const program: AnyCommand = await createProgram(new FakeTerminal());
+  const lines = examplesOf(PAGES, "sh").flatMap(({ path, code }) =>
+    code.replaceAll("\\\n", " ").split("\n").filter((line) => /^engine\b/.test(line))
+      .map((line) => [path, line] as const)
+  );
+
+  const wrong = lines.flatMap(([path, line]) => {
+    const problem = problemOf(program, line);
+    return problem === undefined ? [] : [`${path}: ${line}: ${problem}`];
+  });
+
+  assert.ok(lines.length > 30);
+  assert.deepEqual(wrong, []);
+  assert.equal(problemOf(program, "engine triger math::add a=2"), "no command triger");
+  assert.equal(problemOf(program, "engine worker add ./x --frce"), "no option --frce");
+});
+
+/** What is wrong with a command line; `undefined`: nothing. */
+function problemOf(program: AnyCommand, line: string): string | undefined {
+  const text = line.replace(/\s#.*$/, "").replaceAll(/'[^']*'|"[^"]*"/g, "x").split(
+    / -- | \| |&& /,
+  )[0]!;
+  const words = text.split(/\s+/).slice(1).filter((word) => word !== "");
+  const chain = [program];
+  for (const word of words) {
+    const next = chain.at(-1)!.commands.find((command) =>
+      command.name() === word || command.aliases().includes(word)
+    );
+    if (!next) break;
+    chain.push(next);
+  }
+  const [first] = words;
+  if (chain.length === 1 && first !== undefined && /^[a-z]/.test(first)) {
+    return `no command ${first}`;
+  }
+  const options = chain.flatMap((command) =>
+    command.options.flatMap(({ long, short }) => [long, short])
+  );
+  const unknown = words.filter((word) => /^--?[a-z]/.test(word)).map((word) => word.split("=")[0]!)
+    .find((word) => !options.includes(word) && !["--help", "--version"].includes(word));
+  return unknown === undefined ? undefined : `no option ${unknown}`;
+}

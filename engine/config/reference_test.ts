@@ -2,6 +2,7 @@ import { Ajv } from "ajv";
 import assert from "node:assert/strict";
 import { parse } from "yaml";
 import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { examplesOf, readPages } from "../../tests/docs/pages.ts";
 import { templates } from "../../templates/mod.ts";
 import { builtinWorkers } from "../../workers/mod.ts";
 import { manifestSchema } from "../install/manifest.ts";
@@ -42,9 +43,8 @@ for (const template of templates) {
   }
 }
 
-Deno.test("the config.yaml and the manifest of README.md fit their schemas", async () => {
-  const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
-  const blocks = [...readme.matchAll(/^```yaml\n([^]*?)^```$/gm)].map(([, text]) => text!);
+Deno.test("each config.yaml and manifest of the documents fits its schema", async () => {
+  const blocks = examplesOf(await readPages(), "yaml").map(({ code }) => code);
   const configs = blocks.filter((text) => /^(?:#.*\n)*(?:engine|workers):/.test(text));
   const manifests = blocks.filter((text) => /^runtime:/m.test(text));
 

@@ -1,31 +1,28 @@
 /**
- * The example of the section "Access rules" of README.md, as it is written there.
+ * The example of the page about access rules, as it is written there.
  *
  * @module
  */
 import assert from "node:assert/strict";
 import { startEngine } from "../../engine/mod.ts";
 import { registerWorker } from "../../mod.ts";
+import { exampleWith } from "../docs/pages.ts";
 import { RawWsClient } from "../fakes/raw_ws_client.ts";
 import { until } from "../fakes/until.ts";
 import { WireClient } from "../fakes/wire_engine.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
-const README = await Deno.readTextFile(`${ROOT}README.md`);
 
-/** The code block of a language that contains a text. */
-function block(language: string, text: string): string {
-  const found = README.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"));
-  return [...found].map((match) => match[1]!).find((each) => each.includes(text))!;
-}
-
-Deno.test("the listener of the README lets in who has the key, with a prefix", async () => {
+Deno.test("the listener of the documents lets in who has the key, with a prefix", async () => {
   await using stack = new AsyncDisposableStack();
   const directory = await Deno.makeTempDir({ prefix: "access-example-" });
   stack.defer(() => Deno.remove(directory, { recursive: true }));
-  const yaml = block("yaml", "auth_function_id").replace("port: 49200", "port: 0");
+  const yaml = (await exampleWith("yaml", "auth_function_id: auth::partners")).replace(
+    "port: 49200",
+    "port: 0",
+  );
   await Deno.writeTextFile(`${directory}/config.yaml`, yaml);
-  await Deno.writeTextFile(`${directory}/auth.ts`, block("ts", "auth::partners"));
+  await Deno.writeTextFile(`${directory}/auth.ts`, await exampleWith("ts", "auth::partners"));
   const engine = await startEngine({ directory, port: 0, logLevel: "error" });
   stack.defer(() => engine.stop({ drain: false }));
   const urlOf = (name: string) => engine.endpoints.find((each) => each.name === name)!.url;
@@ -50,7 +47,7 @@ Deno.test("the listener of the README lets in who has the key, with a prefix", a
   await until(async () => {
     const { functions } = await shop.trigger<unknown, { functions: unknown[] }>(list);
     return functions.length === 1;
-  }, "the worker of the README is connected");
+  }, "the worker of the example is connected");
   const port = Number(new URL(urlOf("workers:partners")).port);
 
   using stranger = await RawWsClient.connect(port);

@@ -1,23 +1,15 @@
 /**
- * The README's example of authentication per route, run as it stands there.
+ * The documents' example of authentication per route, run as it stands there.
  *
  * @module
  */
 import assert from "node:assert/strict";
+import { exampleWith } from "../docs/pages.ts";
 import { EngineProcess } from "../fakes/engine_process.ts";
 import { PATIENCE_MS, until } from "../fakes/until.ts";
 
 const HTTP = "  - name: engine-http\n    config: { port: 0 }\n";
 const ROOT = new URL("../../", import.meta.url);
-
-/** The block of TypeScript in the README that has this text. */
-async function exampleWith(text: string): Promise<string> {
-  const readme = await Deno.readTextFile(new URL("README.md", ROOT));
-  const found = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code]) => code!);
-  const example = found.find((code) => code.includes(text));
-  assert.ok(example, `README.md has an example with ${text}`);
-  return example;
-}
 
 /** The port of `engine-http`, as the engine reports it. */
 async function httpUrl(engine: EngineProcess): Promise<string> {
@@ -34,10 +26,10 @@ interface Endpoint {
   readonly url: string;
 }
 
-Deno.test("the README's middleware gives the handler a user, and refuses who has none", async () => {
+Deno.test("the documents' middleware gives the handler a user, and refuses who has none", async () => {
   await using engine = await EngineProcess.start(HTTP);
   const file = await Deno.makeTempFile({ suffix: ".ts" });
-  await Deno.writeTextFile(file, await exampleWith("auth::user"));
+  await Deno.writeTextFile(file, await exampleWith("ts", "auth::user"));
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--no-check", "--config", new URL("deno.json", ROOT).pathname, file],
     env: { ENGINE_URL: engine.url },

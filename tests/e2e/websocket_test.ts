@@ -1,11 +1,12 @@
 /**
- * WebSocket routes of a real engine: the README's chat in both languages, a worker that starts
+ * WebSocket routes of a real engine: the documents' chat in both languages, a worker that starts
  * anew, a client that never reads, and an engine that stops.
  *
  * @module
  */
 import assert from "node:assert/strict";
 import type { Json, JsonObject, Worker } from "../../mod.ts";
+import { exampleWith } from "../docs/pages.ts";
 import { EngineProcess } from "../fakes/engine_process.ts";
 import { findPython, PYTHON_ENV } from "../fakes/programs.ts";
 import { RawWsClient } from "../fakes/raw_ws_client.ts";
@@ -15,15 +16,6 @@ const HTTP = "  - name: engine-http\n    config: { port: 0 }\n";
 const ROOT = new URL("../../", import.meta.url);
 /** More than kernels keep for both ends of a connection. */
 const FLOOD_MESSAGES = 300;
-
-/** The README's example of a language that has this text. */
-async function exampleWith(language: string, text: string): Promise<string> {
-  const readme = await Deno.readTextFile(new URL("README.md", ROOT));
-  const blocks = [...readme.matchAll(/^```(\w+)\n(.*?)^```/gms)];
-  const found = blocks.find(([, name, code]) => name === language && code!.includes(text));
-  assert.ok(found, `README.md has an example in ${language} with ${text}`);
-  return found[2]!;
-}
 
 /** A worker as a program; ended with the test. */
 class Program implements AsyncDisposable {
@@ -86,7 +78,7 @@ async function send(worker: Worker, payload: JsonObject): Promise<JsonObject> {
   return await worker.trigger<Json, JsonObject>({ function_id: "websocket::send", payload });
 }
 
-/** The chat of the README, with two clients in one room and one in another. */
+/** The chat of the documents, with two clients in one room and one in another. */
 async function proveChat(engine: EngineProcess): Promise<void> {
   await using worker = engine.connect("asks");
   const url = `ws://127.0.0.1:${await httpPort(worker)}/chat`;
@@ -113,7 +105,7 @@ async function proveChat(engine: EngineProcess): Promise<void> {
   assert.deepEqual(other.texts, []);
 }
 
-Deno.test("the README's chat in TypeScript reaches all in the room", async () => {
+Deno.test("the documents' chat in TypeScript reaches all in the room", async () => {
   await using engine = await EngineProcess.start(HTTP);
   await engine.write("chat/worker.ts", await exampleWith("ts", "chat::connect"));
   const config = new URL("deno.json", ROOT).pathname;
@@ -124,7 +116,7 @@ Deno.test("the README's chat in TypeScript reaches all in the room", async () =>
   await proveChat(engine);
 });
 
-Deno.test("the README's chat in Python reaches all in the room", async () => {
+Deno.test("the documents' chat in Python reaches all in the room", async () => {
   if (!await findPython("the chat in Python")) return;
   await using engine = await EngineProcess.start(HTTP);
   await engine.write("chat/worker.py", await exampleWith("python", "chat::connect"));
