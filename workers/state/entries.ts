@@ -464,23 +464,35 @@ export async function listEntries(
   return more();
 }
 
-/**
- * Names of all scopes with entries, sorted.
- *
- * @throws {EngineError} `LIST_ERROR` if there are too many for one answer.
- */
-export async function listScopes(entries: StateEntries): Promise<string[]> {
+/** What of the names of scopes an answer has. */
+export interface ScopesQuery {
+  /** Names at most, and not more than {@linkcode SCOPES_MAX}. */
+  readonly limit?: number | undefined;
+  /** Names after this one, which need not exist. */
+  readonly cursor?: string | undefined;
+}
+
+/** Names of scopes. */
+export interface ScopesPage {
+  readonly names: readonly string[];
+  /** The last name, if there are more. */
+  readonly cursor?: string;
+}
+
+/** Names of scopes with entries, sorted. */
+export async function listScopes(
+  entries: StateEntries,
+  { limit = SCOPES_MAX, cursor }: ScopesQuery = {},
+): Promise<ScopesPage> {
+  const max = Math.min(limit, SCOPES_MAX);
   const names: string[] = [];
-  let page: string[];
-  do {
-    page = await entries.scopes(PAGE_MAX, names.at(-1));
+  for (;;) {
+    const wanted = Math.min(max + 1 - names.length, PAGE_MAX);
+    const page = await entries.scopes(wanted, names.at(-1) ?? cursor);
     names.push(...page);
-    if (names.length > SCOPES_MAX) {
-      const message = `There are over ${SCOPES_MAX} scopes, too many for one answer`;
-      throw new EngineError("LIST_ERROR", message);
-    }
-  } while (page.length === PAGE_MAX);
-  return names;
+    if (names.length > max) return { names: names.slice(0, max), cursor: names[max - 1]! };
+    if (page.length < wanted) return { names };
+  }
 }
 
 /** Entries whose key starts with a prefix; a key equal to the prefix comes first. */

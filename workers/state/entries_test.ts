@@ -9,6 +9,7 @@ import {
   listScopes,
   listText,
   listValues,
+  SCOPES_MAX,
   STATE_ANSWER_BYTES_MAX,
   StateEntries,
   type StateEvent,
@@ -297,10 +298,14 @@ Deno.test("listScopes() returns more scopes than fit into one page", async () =>
   const names = Array.from({ length: 1_500 }, (_, i) => String(i).padStart(5, "0"));
   for (const name of names) await put("k", 1, name);
 
-  assert.deepEqual(await listScopes(entries), names);
+  assert.deepEqual(await listScopes(entries), { names });
+  const first = await listScopes(entries, { limit: 1_200 });
+  assert.deepEqual(first, { names: names.slice(0, 1_200), cursor: names[1_199] });
+  const rest = await listScopes(entries, { limit: 300, cursor: first.cursor });
+  assert.deepEqual(rest, { names: names.slice(1_200) });
 });
 
-Deno.test("listScopes() refuses an answer of too many scopes", async () => {
+Deno.test("listScopes() ends a page before too many scopes, and says where to continue", async () => {
   const names = (from: number): string[] =>
     Array.from({ length: 1_000 }, (_, i) => `s${String(from + i).padStart(9, "0")}`);
   const entries = {
@@ -308,5 +313,9 @@ Deno.test("listScopes() refuses an answer of too many scopes", async () => {
       Promise.resolve(names(after === undefined ? 0 : Number(after.slice(1)) + 1)),
   } as unknown as StateEntries;
 
-  await assert.rejects(listScopes(entries), { code: "LIST_ERROR", message: /over 50000 scopes/ });
+  for (const limit of [undefined, 1_000_000]) {
+    const page = await listScopes(entries, { limit });
+    assert.equal(page.names.length, SCOPES_MAX);
+    assert.equal(page.cursor, page.names.at(-1));
+  }
 });

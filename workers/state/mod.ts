@@ -31,6 +31,7 @@ import { Expiry } from "./expiry.ts";
 import {
   EntriesRequest,
   FORMATS,
+  GroupsRequest,
   readPlace,
   readSet,
   ScopeRequest,
@@ -201,10 +202,12 @@ class StateFunctions {
     return this.#setup.answers.hold((add) => listEntries(this.#entries, query, add));
   }
 
-  async listGroups(): Promise<JsonObject> {
+  async listGroups(payload: Json): Promise<JsonObject> {
+    const query = fit("state::list_groups", GroupsRequest, payload ?? {});
     // Scopes are counted including entries that have just expired.
     await this.#setup.expiry.sweep();
-    return { groups: await listScopes(this.#entries) };
+    const { names, cursor } = await listScopes(this.#entries, query);
+    return { groups: [...names], ...cursor !== undefined && { cursor } };
   }
 }
 
@@ -231,7 +234,7 @@ function registerFunctions(
     transaction: (payload) => state.transaction(payload),
     list: (payload) => state.list(payload),
     list_entries: (payload) => state.listEntries(payload),
-    list_groups: () => state.listGroups(),
+    list_groups: (payload) => state.listGroups(payload),
   };
   for (const [name, format] of Object.entries(formats)) {
     const isLate = flushMs !== undefined && WRITES.includes(name);

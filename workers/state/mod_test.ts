@@ -175,6 +175,8 @@ Deno.test("state::list_groups returns the scopes with keys, sorted", async () =>
   await at.call("delete", { scope: "c", key: "1" });
 
   assert.deepEqual(await at.call("list_groups"), { groups: ["a", "b"] });
+  assert.deepEqual(await at.call("list_groups", { limit: 1 }), { groups: ["a"], cursor: "a" });
+  assert.deepEqual(await at.call("list_groups", { limit: 1, cursor: "a" }), { groups: ["b"] });
   await at.call("delete", { scope: "b", key: "2" });
   assert.deepEqual(await at.call("list_groups", { anything: 1 }), { groups: ["a"] });
 });

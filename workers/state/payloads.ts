@@ -125,6 +125,9 @@ export const EntriesRequest = v.pipe(
   ),
 );
 
+/** For `state::list_groups`. */
+export const GroupsRequest = v.object({ limit: v.opt(v.int(1)), cursor: v.opt(Name) });
+
 /**
  * Skips the encoding of short names, which would dominate their check, and that of names of
  * megabytes, which take as many bytes at least. A NUL takes two bytes.
@@ -225,9 +228,15 @@ export const FORMATS = {
     }),
   },
   list_groups: {
-    description: "Names of all scopes that have values",
-    request_format: payload([], {}),
-    response_format: result({ groups: { type: "array", items: { type: "string" } } }),
+    description: "Names of the scopes that have values, sorted",
+    request_format: payload([], {
+      limit: { type: "integer", description: "How many at most" },
+      cursor: { type: "string", description: "From the previous answer: continues after it" },
+    }),
+    response_format: result({
+      groups: { type: "array", items: { type: "string" } },
+      cursor: { type: "string", description: "For the next page, if there is one" },
+    }),
   },
 } as const satisfies Readonly<Record<string, StateFormat>>;
 

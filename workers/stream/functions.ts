@@ -143,21 +143,31 @@ export class StreamFunctions {
 
   /** `stream::list_groups` */
   async listGroups(payload: Json): Promise<Json | undefined> {
-    const { stream_name } = fitRequest("list_groups", REQUESTS.list_groups, payload);
+    const { stream_name, ...page } = fitRequest("list_groups", REQUESTS.list_groups, payload);
     const overridden = await this.#setup.overrides.call("list_groups", stream_name, payload);
     if (overridden) return overridden.answer;
     await this.#setup.expiry.sweep();
-    const groups = await withCode("list_groups", () => listGroups(this.#entries, stream_name));
+    const groups = await withCode(
+      "list_groups",
+      () => listGroups(this.#entries, stream_name, page),
+    );
     if (groups) return groups;
-    const message = `Stream ${stream_name} has over ${GROUPS_MAX} groups, too many for one answer`;
+    const message =
+      `Stream ${stream_name} has over ${GROUPS_MAX} groups, too many for one answer; ` +
+      "ask for pages with limit, and the last group as cursor of the next one";
     throw new EngineError(codeOf("list_groups"), message);
   }
 
   /** `stream::list_all` */
-  async listAll(): Promise<JsonObject> {
+  async listAll(payload: Json): Promise<JsonObject> {
+    const page = fitRequest("list_all", REQUESTS.list_all, payload);
     await this.#setup.expiry.sweep();
-    const stream = await withCode("list_all", () => listStreams(this.#entries));
-    return { stream, count: stream.length };
+    const { streams, cursor } = await withCode(
+      "list_all",
+      () => listStreams(this.#entries, page),
+    );
+    const more = cursor !== undefined && { cursor };
+    return { stream: streams, count: streams.length, ...more };
   }
 
   /** `stream::send` */
@@ -213,7 +223,7 @@ export function registerFunctions(
     list: (payload) => stream.list(payload),
     list_items: (payload) => stream.listItems(payload),
     list_groups: (payload) => stream.listGroups(payload),
-    list_all: () => stream.listAll(),
+    list_all: (payload) => stream.listAll(payload),
     send: (payload) => stream.send(payload),
   };
   for (const [name, format] of Object.entries(FORMATS)) {

@@ -7,7 +7,7 @@
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Store } from "../../engine/ports/store.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import { listScopes, StateEntries, type StateEvent } from "../state/entries.ts";
+import { listScopes, type ScopesQuery, StateEntries, type StateEvent } from "../state/entries.ts";
 
 /** Separates stream and group in a scope; no name has it. */
 const SEPARATOR = "\0";
@@ -77,35 +77,42 @@ export function entryOf(place: ItemPlace): { readonly scope: string; readonly ke
   return { scope: scopeOf(place), key: place.item_id };
 }
 
-/** Groups of a stream that have items, sorted; `undefined` if there are too many. */
+/**
+ * Groups of a stream that have items, sorted; `undefined` if there are too many and `limit` does
+ * not say how many are wanted. `cursor`: those after this one.
+ */
 export async function listGroups(
   entries: Pick<StateEntries, "scopes">,
   stream_name: string,
+  { limit, cursor = "" }: ScopesQuery = {},
 ): Promise<string[] | undefined> {
   const prefix = `${stream_name}${SEPARATOR}`;
+  const max = Math.min(limit ?? GROUPS_MAX, GROUPS_MAX);
   const groups: string[] = [];
-  let after = prefix;
+  let after = `${prefix}${cursor}`;
   for (;;) {
     const page = await entries.scopes(PAGE, after);
     const own = page.filter((scope) => scope.startsWith(prefix));
     for (const scope of own) groups.push(scope.slice(prefix.length));
-    if (groups.length > GROUPS_MAX) return undefined;
+    if (groups.length > max) return limit === undefined ? undefined : groups.slice(0, max);
     if (own.length < PAGE) return groups;
     after = page.at(-1)!;
   }
 }
 
-/** All streams that have items, with their groups, sorted. Throws as `listScopes` does. */
+/** Streams that have items, with their groups, sorted; a stream may go on in the next page. */
 export async function listStreams(
   entries: StateEntries,
-): Promise<{ id: string; groups: string[] }[]> {
+  query: ScopesQuery = {},
+): Promise<{ streams: { id: string; groups: string[] }[]; cursor?: string }> {
   const streams: { id: string; groups: string[] }[] = [];
-  for (const scope of await listScopes(entries)) {
+  const { names, cursor } = await listScopes(entries, query);
+  for (const scope of names) {
     const [id, group] = partsOf(scope);
     if (streams.at(-1)?.id !== id) streams.push({ id, groups: [] });
     streams.at(-1)!.groups.push(group);
   }
-  return streams;
+  return { streams, ...cursor !== undefined && { cursor } };
 }
 
 /** An event of a group, or of an item. */

@@ -33,7 +33,7 @@ Deno.test("groups of a stream are not those of one whose name begins alike", asy
   }
 
   assert.deepEqual(await listGroups(entries, "a"), ["b", "x"]);
-  assert.deepEqual((await listStreams(entries)).map(({ id }) => id), ["a", "a!", "ab"]);
+  assert.deepEqual((await listStreams(entries)).streams.map(({ id }) => id), ["a", "a!", "ab"]);
 });
 
 Deno.test("a group with many pages of others before it is found", async () => {

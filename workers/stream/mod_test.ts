@@ -86,6 +86,19 @@ Deno.test("lists have the items of a group, the groups of a stream, and all stre
     stream: [{ id: "a", groups: ["g", "i"] }, { id: "ab", groups: ["h"] }],
     count: 2,
   });
+  const page = { stream_name: "a", limit: 1 };
+  assert.deepEqual(await at.call("list_groups", page), ["g"]);
+  assert.deepEqual(await at.call("list_groups", { ...page, cursor: "g" }), ["i"]);
+  assert.deepEqual(await at.call("list_groups", { ...page, cursor: "i" }), []);
+  const first = await at.call("list_all", { limit: 1 }) as JsonObject;
+  assert.deepEqual(first.stream, [{ id: "a", groups: ["g"] }]);
+  assert.deepEqual(await at.call("list_all", { cursor: first.cursor! }), {
+    stream: [{ id: "a", groups: ["i"] }, { id: "ab", groups: ["h"] }],
+    count: 2,
+  });
+  for (const cursor of ["", "a", "\0", "a\0b\0c", `a\0${"x".repeat(500)}`, "\ud800\0a"]) {
+    assert.equal(await at.fail("list_all", { cursor }), "JSON_ERROR", cursor);
+  }
 });
 
 Deno.test("items are listed with their ids, page by page, unless a worker keeps them", async () => {

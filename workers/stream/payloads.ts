@@ -92,6 +92,16 @@ const Items = v.pipe(
   ),
 );
 
+/** Cursor of a page of groups of all streams: as the answer before has it. */
+const PageEnd = v.pipe(
+  v.string(),
+  v.check((text) => {
+    const parts = text.length > 2 * NAME_BYTES_MAX + 1 ? [] : text.split("\0");
+    return parts.length === 2 && text.isWellFormed() &&
+      parts.every((part) => part !== "" && fits(part, NAME_BYTES_MAX));
+  }, "expected the cursor of an answer"),
+);
+
 /** The checks by the name after `stream::`. */
 export const REQUESTS = {
   set: Set,
@@ -100,8 +110,12 @@ export const REQUESTS = {
   update: v.object({ ...place, ops: v.list(UpdateOp, UPDATE_OPS_MAX) }),
   list: v.object(group),
   list_items: Items,
-  list_groups: v.object({ stream_name: StreamName }),
-  list_all: v.object({}),
+  list_groups: v.object({
+    stream_name: StreamName,
+    limit: v.opt(v.int(1)),
+    cursor: v.opt(StreamName),
+  }),
+  list_all: v.object({ limit: v.opt(v.int(1)), cursor: v.opt(PageEnd) }),
   send: v.object({
     ...group,
     id: v.nullish(ItemId),
@@ -209,17 +223,25 @@ export const FORMATS: Readonly<
   },
   list_groups: {
     description: "Ids of the groups of a stream that have items",
-    request_format: payload(["stream_name"], { stream_name: streamName }),
+    request_format: payload(["stream_name"], {
+      stream_name: streamName,
+      limit: { type: "integer", description: "How many at most" },
+      cursor: { type: "string", description: "The last group of the answer before" },
+    }),
     response_format: { type: "array", items: { type: "string" } },
   },
   list_all: {
-    description: "All streams that have items, with their groups",
-    request_format: payload([], {}),
+    description: "Streams that have items, with their groups, page by page",
+    request_format: payload([], {
+      limit: { type: "integer", description: "Groups at most" },
+      cursor: { type: "string", description: "From the previous answer: continues after it" },
+    }),
     response_format: {
       type: "object",
       properties: {
         stream: { type: "array", items: { type: "object" } },
         count: { type: "integer" },
+        cursor: { type: "string", description: "For the next page, if there is one" },
       },
     },
   },
