@@ -195,13 +195,15 @@ for (const template of templates) {
 }
 
 Deno.test("every file of a template folder is used by a template", async () => {
-  const used = await Deno.readTextFile(`${ROOT}templates/mod.ts`);
+  const deploy = await Deno.readTextFile(`${ROOT}templates/deploy/mod.ts`);
+  const used = await Deno.readTextFile(`${ROOT}templates/mod.ts`) +
+    deploy.replaceAll('"./', '"./deploy/');
   const unused: string[] = [];
   const walk = async (directory: string): Promise<void> => {
     for await (const { name, isDirectory } of Deno.readDir(`${ROOT}templates/${directory}`)) {
       const path = directory === "" ? name : `${directory}/${name}`;
       if (isDirectory) await walk(path);
-      else if (path !== "mod.ts" && !used.includes(`./${path}"`)) unused.push(path);
+      else if (name !== "mod.ts" && !used.includes(`./${path}"`)) unused.push(path);
     }
   };
 
