@@ -45,6 +45,11 @@ const PLACES: readonly (readonly [functionId: string, head: string, tail: string
   ["engine::cron::next", '{"expression":', "}"],
   ["engine::channels::create", '{"buffer_size":', "}"],
   ["websocket::send", '{"api_path":"/heavy-socket","data":', "}"],
+  ["websocket::close", '{"api_path":"/heavy-socket","reason":', "}"],
+  ["websocket::join", '{"group":"heavy","connection_id":', "}"],
+  ["websocket::leave", '{"connection_id":"heavy","group":', "}"],
+  ["websocket::connections", '{"api_path":', "}"],
+  ["websocket::routes", '{"other":', "}"],
   ["engine::queue::redrive", '{"queue":"default","message_ids":', "}"],
 ];
 

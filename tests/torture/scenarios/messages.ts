@@ -24,6 +24,7 @@ import { pause, within } from "../waiting.ts";
 import { BUILTIN_ATTACKS, BUILTIN_WORKERS } from "./builtin_messages.ts";
 import { BODY_ATTACKS, serveRoute } from "./bodies.ts";
 import { PATTERN_ATTACKS } from "./patterns.ts";
+import { SERVED_ATTACKS, SERVED_ENGINE } from "./served_messages.ts";
 
 const WAIT_MS_MAX = 100;
 const HONEST_WAIT_MS_MAX = 1_000;
@@ -42,7 +43,7 @@ export const messages: Scenario = {
     let subject: Subject | undefined;
     try {
       for (const attack of wanted) {
-        subject ??= await campaign.subject({ workers: BUILTIN_WORKERS });
+        subject ??= await campaign.subject({ engine: SERVED_ENGINE, workers: BUILTIN_WORKERS });
         const isStuck = !await attackWith(attack, campaign, subject);
         if (isStuck || campaign.rows.at(-1)!.canary?.end) {
           await subject[Symbol.asyncDispose]();
@@ -363,5 +364,6 @@ const ATTACKS: readonly Heavy[] = [
   ...PATTERN_ATTACKS,
   ...BODY_ATTACKS,
   ...BUILTIN_ATTACKS,
+  ...SERVED_ATTACKS,
   ...HONEST,
 ];
