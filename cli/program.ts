@@ -25,7 +25,7 @@ Exit codes: 0 done, 1 failed, 2 not understood, 3 not ready in time, 130 after C
 /** Adds one or two commands to the program. */
 type Add = (program: Command, terminal: Terminal) => void;
 
-/** The module of each command, in the order of the help. */
+/** The module of each command. */
 const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   dev: async () => (await import("./commands/engine/dev.ts")).addDev,
   start: async () => (await import("./commands/engine/daemon.ts")).addStartCommand,
@@ -57,6 +57,17 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   completions: async () => (await import("./commands/completions.ts")).addCompletions,
 };
 
+/** The groups of the help, in its order. A test compares them with the commands. */
+export const HELP_GROUPS: Readonly<Record<string, readonly string[]>> = {
+  "Run an engine:": ["dev", "start", "stop", "status", "logs"],
+  "Projects:": ["create", "project", "deploy", "vm"],
+  "Workers:": ["worker", "ps", "functions", "types", "openapi"],
+  "Call functions:": ["trigger", "repl", "publish", "subscribe", "cron", "queue"],
+  "Data:": ["state", "stream", "config"],
+  "Look inside:": ["console", "top", "why", "doctor"],
+  "Other:": ["token", "completions"],
+};
+
 /** Other names of commands; those that a command declares itself. */
 const ALIASES: Readonly<Record<string, string>> = { call: "trigger" };
 
@@ -75,16 +86,26 @@ export async function createProgram(
   const output = outputTerminal(terminal);
   addStart(program, output);
   for (const add of adds) add(program, output);
+  arrange(program);
   addOutput(program, output);
   return program;
+}
+
+/** Puts the commands into the groups of the help. */
+function arrange(program: Command): void {
+  for (const [heading, names] of Object.entries(HELP_GROUPS)) {
+    for (const name of names) {
+      program.commands.find((command) => command.name() === name)?.helpGroup(heading);
+    }
+  }
 }
 
 /** The help, completions, and the suggestion for an unknown command need all commands. */
 function namesFor([first = "", second]: readonly string[]): string[] {
   const name = Object.hasOwn(ALIASES, first) ? ALIASES[first]! : first;
   const needsAll = name === "completions" && second !== "--complete";
-  const isOne = Object.hasOwn(COMMANDS, name) && !needsAll;
-  return isOne ? [name] : Object.keys(COMMANDS);
+  if (Object.hasOwn(COMMANDS, name) && !needsAll) return [name];
+  return Object.values(HELP_GROUPS).flat().filter((each) => Object.hasOwn(COMMANDS, each));
 }
 
 function createRoot(terminal: Terminal): Command {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { FakeTerminal } from "../tests/fakes/fake_terminal.ts";
 import { staticGraph } from "../tests/fakes/source_tree.ts";
-import { createProgram } from "./program.ts";
+import { createProgram, HELP_GROUPS } from "./program.ts";
 
 /** The part of a command that is read here. */
 interface AnyCommand {
@@ -84,4 +84,11 @@ Deno.test("engine trigger evaluates commander and the SDK, and of the engine its
     [],
   );
   assert.ok(modules.some((it) => it.includes("commander")), "commander is there");
+});
+
+Deno.test("every command is in one group of the help", async () => {
+  const { commands } = await createProgram(new FakeTerminal());
+
+  const grouped = Object.values(HELP_GROUPS).flat();
+  assert.deepEqual(grouped.toSorted(), commands.map((command) => command.name()).sort());
 });

@@ -488,7 +488,7 @@ class AssembledEngine implements Engine {
     this.#level = this.#options.logLevel ?? changed.log.level;
     for (const key of FIXED_SETTINGS) {
       if (isSame(changed.engine[key], this.#config.engine[key])) continue;
-      this.#log.warn("a changed setting takes effect when the engine starts anew", {
+      this.#log.warn("a changed setting takes effect when the engine restarts", {
         setting: `engine.${key}`,
         ...key === "listeners" && {
           detail: listenerChanges(this.#config.engine.listeners, changed.engine.listeners),

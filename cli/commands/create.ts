@@ -43,7 +43,7 @@ export function addCreate(
     .addHelpText("after", CREATE_EXAMPLES)
     .action(async ({ template, directory, force }) => {
       if (directory === undefined || directory === "") {
-        throw new UsageError("Where to? Such as: engine create --directory hello");
+        throw new UsageError("Missing --directory. Example: engine create --directory hello");
       }
       await create({ template, directory, force: force ?? false, writeProjectFiles }, terminal);
     });

@@ -91,7 +91,7 @@ Deno.test("a directory that is not empty is refused; --force names the files it 
 
 for (
   const [args, message] of [
-    [["create"], /Where to\? Such as: engine create --directory hello/],
+    [["create"], /Missing --directory\. Example: engine create --directory hello/],
     [
       ["create", "--directory", "x", "--template", "huge"],
       /no template "huge"; there are:\n {2}quick/,

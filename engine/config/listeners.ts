@@ -49,7 +49,7 @@ export function listenerChanges(
       after === undefined ? `${name} stays open` : `${name} keeps its port, tokens and rules`,
     ];
   });
-  return `until the engine starts anew, ${changes.join(", ") || "their order changes nothing"}`;
+  return `until the engine restarts, ${changes.join(", ") || "their order changes nothing"}`;
 }
 
 const HOOK_KEYS = [

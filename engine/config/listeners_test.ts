@@ -136,7 +136,7 @@ Deno.test("listenerChanges() says what stays in force until the next start", () 
 
   assert.equal(
     listenerChanges(running, wanted),
-    "until the engine starts anew, a stays open, b keeps its port, tokens and rules, " +
+    "until the engine restarts, a stays open, b keeps its port, tokens and rules, " +
       "d is not open yet",
   );
 });

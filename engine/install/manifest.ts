@@ -308,8 +308,9 @@ function readText(directory: string): string {
     const isMissing = thrown instanceof Deno.errors.NotFound ||
       thrown instanceof Deno.errors.NotADirectory;
     const path = `${directory}/${MANIFEST}`;
-    const what = isMissing ? "nothing there" : thrownText(thrown);
-    const problem = problemText(MANIFEST, `a file at ${path}`, what);
+    const problem = isMissing
+      ? `${path} not found`
+      : problemText(MANIFEST, `a file at ${path}`, thrownText(thrown));
     throw invalidFile("manifest_invalid", path, [problem]);
   }
 }

@@ -339,8 +339,7 @@ Deno.test("readManifest() lists the files it looked for when there is no entry",
 });
 
 Deno.test("readManifest() names the path when there is no manifest", () => {
-  const problem = "engine.worker.yaml: expected a file at /nowhere/w/engine.worker.yaml, " +
-    "received nothing there";
+  const problem = "/nowhere/w/engine.worker.yaml not found";
 
   assert.throws(() => readManifest("/nowhere/w"), {
     code: "manifest_invalid",

@@ -170,19 +170,19 @@ Deno.test({
       assert.equal(await box(page, "name").inputValue(), "Bob");
       got.length = 0;
       await pressCall(page);
-      await page.getByLabel("Called before from this browser").getByText("Bob").waitFor();
+      await page.getByLabel("History of this browser").getByText("Bob").waitFor();
       assert.deepEqual(got, [{ name: "Bob", count: 2, more: 1 }]);
     });
 
     await t.step("what was called before is there after a reload and fills the form", async () => {
       await page.reload();
-      const past = page.getByLabel("Called before from this browser");
+      const past = page.getByLabel("History of this browser");
       await past.getByText("Ann").click();
 
       assert.equal(await box(page, "name").inputValue(), "Ann");
       assert.equal(await box(page, "tags 1").inputValue(), "<b>bold</b>");
 
-      await past.getByRole("button", { name: "Forget" }).click();
+      await past.getByRole("button", { name: "Clear" }).click();
       await past.waitFor({ state: "detached" });
     });
 

@@ -125,7 +125,7 @@ Deno.test(
     await page.getByText("20.0k lines").waitFor();
     await page.getByText(/30\.7k lines were left out/).waitFor();
 
-    await page.getByRole("button", { name: "Hold" }).click();
+    await page.getByRole("button", { name: "Pause" }).click();
     flood(1);
     await page.getByRole("button", { name: /new lines/ }).waitFor();
     assert.equal(await page.getByRole("row", { name: /line 50500 / }).count(), 0);

@@ -70,7 +70,7 @@ Deno.test({
     await page.getByRole("link", { name: "shop" }).waitFor();
 
     await world.stopEngine();
-    await page.getByText("not reachable since").waitFor();
+    await page.getByText("unreachable for").waitFor();
     assert.ok(await page.getByRole("link", { name: "shop" }).isVisible(), "what was known stays");
 
     await world.startEngine();
@@ -92,7 +92,7 @@ Deno.test({
     await open.page.getByRole("link", { name: "shop" }).waitFor();
 
     world.it.setConnected(false);
-    await open.page.getByText("The engine is not reachable").waitFor();
+    await open.page.getByText("The engine is unreachable").waitFor();
     world.it.setConnected(true);
     await open.page.locator(".banner").waitFor({ state: "detached" });
 

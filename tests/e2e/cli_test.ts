@@ -245,8 +245,12 @@ Deno.test("worker add refuses what is no worker, and config.yaml stays as it was
   for (
     const [what, args, said] of [
       ["a manifest with tabs", ["./workers/greeter"], /received a tab \(line 3\)/],
-      ["a directory that is not there", ["./workers/missing"], /missing.*received nothing there/],
-      ["a directory without a manifest", ["."], /engine\.worker\.yaml.*received nothing there/],
+      [
+        "a directory that is not there",
+        ["./workers/missing"],
+        /missing\/engine\.worker\.yaml not found/,
+      ],
+      ["a directory without a manifest", ["."], /engine\.worker\.yaml not found/],
       ["a built-in that is not there", ["engine-banana"], /there are: .*engine-state.*engine-http/],
     ] as const
   ) {

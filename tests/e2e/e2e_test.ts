@@ -168,7 +168,7 @@ Deno.test("an edit of a setting that takes effect at start only is logged", asyn
   const origins = "  allowed_origins: [https://console.example]\n";
   await Deno.writeTextFile(path, text.replace("engine:\n", `engine:\n${origins}`));
 
-  await until(() => engine.stderr.includes("takes effect when the engine starts anew"));
+  await until(() => engine.stderr.includes("takes effect when the engine restarts"));
   assert.match(engine.stderr, /engine\.allowed_origins/);
 });
 

@@ -392,7 +392,7 @@ function checkVersion(
 
 /** The masked secrets of a value have none to keep, or it is not known which. */
 function lostSecrets(id: string, paths: readonly string[]): EngineError {
-  const rule = "is a masked secret that cannot be kept; set it anew";
+  const rule = "is a masked secret that cannot be kept; set it again";
   const errors = paths.map((path) => ({ path, message: rule }));
   const texts = errors.map(({ path, message }) => `${path || "/"} ${message}`);
   const message = `The value of configuration ${id} cannot be set: ${texts.join("; ")}`;

@@ -53,7 +53,7 @@ export function checkDescriptors({ descriptors }: Partial<EngineInfo>): DoctorCh
     message: `The engine has ${open ?? "an unknown number"} of ${limit} file descriptors open`,
     remedy: isFull || limit < DESCRIPTORS_FEW
       ? "Each connection takes one: raise the limit of open files (ulimit -n, LimitNOFILE) and " +
-        "start the engine anew"
+        "restart the engine"
       : null,
   };
 }

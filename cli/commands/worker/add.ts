@@ -43,7 +43,7 @@ Examples:
   engine worker add ./workers/math-worker
   engine worker add ./workers/math-worker --isolation process --replicas 3
   engine worker add ./workers/math-worker --accel tcg    software emulation: no KVM needed, slow
-  engine worker add ./workers/math-worker --force        install its dependencies anew
+  engine worker add ./workers/math-worker --force        reinstall its dependencies
   engine worker add engine-http port=3200                with configuration, as key=value
   engine worker add engine-state ./workers/a ./workers/b several at once
 
@@ -64,7 +64,7 @@ export function addWorkerAdd(group: Command, terminal: Terminal): void {
     .option("--isolation <kind>", "microvm or process (default: microvm on Linux, else process)")
     .option("--accel <what>", "what runs its microVM: auto, kvm or tcg (default: auto)")
     .option("--replicas <number>", "how many replicas run at once (default: 1)")
-    .option("--force", "install its dependencies anew")
+    .option("--force", "reinstall its dependencies")
     .option(
       "--timeout <time>",
       "how long to wait until all are ready, such as 90, 90s or 2m; 0: do not wait",
@@ -164,7 +164,7 @@ function groupWords(words: readonly string[]): { word: string; fields: string[] 
     if (!isField(word)) groups.push({ word, fields: [] });
     else if (groups.length > 0) groups.at(-1)!.fields.push(word);
     else throw new UsageError(`Which worker is ${word} for? Its name comes first`);
-    if (word === "") throw new UsageError("Which worker? Such as: engine worker add ./my-worker");
+    if (word === "") throw new UsageError("Missing worker. Example: engine worker add ./my-worker");
   }
   return groups;
 }

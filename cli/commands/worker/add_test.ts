@@ -288,7 +288,7 @@ for (const state of ["installing", "starting", "queued"] as const) {
 
 for (
   const [args, message] of [
-    [[""], /Which worker\? Such as: engine worker add/],
+    [[""], /Missing worker\. Example: engine worker add/],
     [["./m", "--isolation", "jail"], /--isolation: expected microvm or process, received "jail"/],
     [["./m", "--timeout", "-1"], /--timeout: expected seconds or a time such as 90s/],
     [["./m", "--timeout", "soon"], /--timeout: expected .*received "soon"/],
@@ -344,8 +344,8 @@ for (
 
 for (
   const [words, flags, message] of [
-    [[""], {}, /^Which worker\? Such as/],
-    [["./a", ""], {}, /^Which worker\? Such as/],
+    [[""], {}, /^Missing worker\. Example/],
+    [["./a", ""], {}, /^Missing worker\. Example/],
     [["port=1"], {}, /^Which worker is port=1 for\? Its name comes first$/],
     [
       ["./a", "port=1"],

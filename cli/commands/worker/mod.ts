@@ -47,7 +47,7 @@ Examples:
 /** Adds `engine worker` and its commands. */
 export function addWorker(program: Command, terminal: Terminal): void {
   const group = program.command("worker")
-    .description("Add, remove and look after workers")
+    .description("Add, remove and manage workers")
     .enablePositionalOptions() // Else -- is lost on the way to exec.
     .addHelpText("after", EXAMPLES) as Command;
   addWorkerAdd(group, terminal);

@@ -20,7 +20,7 @@ export interface ConsolePage {
   readonly title: string;
   readonly icon: IconName;
   /** Group of the side bar. */
-  readonly group: "run" | "watch" | "keep";
+  readonly group: "build" | "observe" | "data";
   /** The key that leads here after `g`; no two pages share one. */
   readonly key: string;
   readonly view: ComponentType<PageProps>;

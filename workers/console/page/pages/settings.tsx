@@ -40,7 +40,7 @@ export const settingsPage: ConsolePage = {
   path: "/settings",
   title: "Settings",
   icon: "settings",
-  group: "keep",
+  group: "data",
   key: "e",
   view: Settings,
 };

@@ -116,8 +116,7 @@ function Banner(): VNode {
         <div class="banner">
           <Icon name="warning" />
           <p>
-            <b>{text}</b> <Since since_ms={since_ms} />{" "}
-            What you see is from before; it goes on by itself.
+            <b>{text}</b> <Since since_ms={since_ms} /> The data shown is older; reconnecting.
           </p>
           {connection === "lost" && <Button small onPress={() => live.connect()}>Try now</Button>}
         </div>
@@ -128,12 +127,12 @@ function Banner(): VNode {
 
 /** Counts seconds, which screen readers do not read out. */
 function Since({ since_ms }: { since_ms: number }): VNode {
-  return <span aria-hidden="true">since {formatSpan(useNow() - since_ms)}.</span>;
+  return <span aria-hidden="true">for {formatSpan(useNow() - since_ms)}.</span>;
 }
 
 function bannerText({ connection, engine }: LiveStatus): string | null {
-  if (connection === "lost") return "The console is not reachable";
-  return connection === "open" && engine === false ? "The engine is not reachable" : null;
+  if (connection === "lost") return "The console is unreachable";
+  return connection === "open" && engine === false ? "The engine is unreachable" : null;
 }
 
 /** Asks for the access token, when the page has none or was refused with the one it has. */

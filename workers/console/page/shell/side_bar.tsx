@@ -12,9 +12,9 @@ import type { ConsolePage } from "../kit/router.ts";
 import type { Theme } from "../kit/browser.ts";
 
 const GROUPS = [
-  { id: "run", title: "Run" },
-  { id: "watch", title: "Watch" },
-  { id: "keep", title: "Keep" },
+  { id: "build", title: "Build" },
+  { id: "observe", title: "Observe" },
+  { id: "data", title: "Data" },
 ] as const;
 
 const THEMES: Readonly<Record<Theme, { next: Theme; icon: "screen" | "sun" | "moon" }>> = {
@@ -96,7 +96,7 @@ function Foot(): VNode {
   const theme = preferences.theme.value;
   const { next, icon } = THEMES[theme];
   const isUp = connection === "open" && engine === true;
-  const state = isUp ? "connected" : connection === "connecting" ? "connecting" : "not reachable";
+  const state = isUp ? "connected" : connection === "connecting" ? "connecting" : "unreachable";
   return (
     <div class="foot">
       <Dot

@@ -48,7 +48,7 @@ export const configurationPage: ConsolePage = {
   path: "/configuration",
   title: "Configuration",
   icon: "configuration",
-  group: "keep",
+  group: "data",
   key: "c",
   view: Configuration,
   finders: [{

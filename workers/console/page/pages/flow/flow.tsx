@@ -61,7 +61,7 @@ export const flowPage: ConsolePage = {
   path: "/flow",
   title: "Flow",
   icon: "flow",
-  group: "run",
+  group: "build",
   key: "o",
   view: Flow,
 };

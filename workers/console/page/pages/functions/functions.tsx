@@ -72,7 +72,7 @@ export const functionsPage: ConsolePage = {
   path: "/functions",
   title: "Functions",
   icon: "functions",
-  group: "run",
+  group: "build",
   key: "f",
   onPhones: true,
   view: Functions,

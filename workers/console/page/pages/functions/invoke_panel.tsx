@@ -156,10 +156,10 @@ function Progress({ items }: { items: readonly Json[] }): VNode | null {
 
 function Past({ invoke }: { invoke: Invoke }): VNode {
   return (
-    <section class="past" aria-label="Called before from this browser">
+    <section class="past" aria-label="History of this browser">
       <header>
-        <h3>Called before</h3>
-        <Button kind="bare" small icon="trash" onPress={invoke.forget}>Forget</Button>
+        <h3>History</h3>
+        <Button kind="bare" small icon="trash" onPress={invoke.forget}>Clear</Button>
       </header>
       <ul>
         {invoke.past.map((call) => (

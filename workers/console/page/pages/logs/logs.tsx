@@ -41,7 +41,7 @@ export const logsPage: ConsolePage = {
   path: "/logs",
   title: "Logs",
   icon: "logs",
-  group: "watch",
+  group: "observe",
   key: "l",
   onPhones: true,
   view: LogsPage,
@@ -81,14 +81,14 @@ function LogsPage(): VNode {
       filters={filters}
       count={
         <span class="log-state">
-          <Dot tone={isLive ? "ok" : "neutral"} label={isLive ? "Live" : "Held"} pulse={isLive} />
-          {isLive ? "Live" : "Held"} · {formatCount(logs.lines.length)} lines
+          <Dot tone={isLive ? "ok" : "neutral"} label={isLive ? "Live" : "Paused"} pulse={isLive} />
+          {isLive ? "Live" : "Paused"} · {formatCount(logs.lines.length)} lines
         </span>
       }
       actions={
         <>
           <Button icon={isHeld ? "play" : "pause"} pressed={isHeld} onPress={() => hold(!isHeld)}>
-            {isHeld ? "Go on" : "Hold"}
+            {isHeld ? "Resume" : "Pause"}
           </Button>
           <Button icon="trash" label="Clear the view" onPress={logs.clear} />
         </>

@@ -55,7 +55,7 @@ export const metricsPage: ConsolePage = {
   path: "/metrics",
   title: "Metrics",
   icon: "metrics",
-  group: "watch",
+  group: "observe",
   key: "m",
   view: Metrics,
   mark: AlertsMark,
@@ -127,7 +127,7 @@ const ENGINE_CHARTS: readonly ChartPlan[] = [
   },
   {
     label: "Calls that run or wait",
-    lines: [{ label: "In flight", field: "in_flight" }, { label: "Held", field: "held" }],
+    lines: [{ label: "In flight", field: "in_flight" }, { label: "Queued", field: "held" }],
     format: formatCount,
   },
   {
@@ -141,7 +141,7 @@ const ENGINE_CHARTS: readonly ChartPlan[] = [
     format: formatBytes,
   },
   {
-    label: "Processor, of one",
+    label: "CPU (1 core)",
     lines: [{ label: "CPU", field: "cpu_percent", area: true }],
     format: formatPercent,
   },
@@ -206,7 +206,7 @@ function Now({ samples }: { samples: EngineSamples }): VNode {
         value={formatDuration(lag)}
         {...(lag ?? 0) > LAG_MS_HIGH && { tone: "warn" as const }}
       />
-      <Stat label="Lines" value={formatCount(now("lines"))} />
+      <Stat label="Connections" value={formatCount(now("lines"))} />
       <Stat
         label="Restarts"
         value={formatCount(restarts)}
@@ -222,7 +222,7 @@ const WORKER_CHARTS: readonly {
   readonly format: (value: number | null) => string;
 }[] = [
   { field: "memory_bytes", label: "Memory", format: formatBytes },
-  { field: "cpu_percent", label: "Processor, of one", format: formatPercent },
+  { field: "cpu_percent", label: "CPU (1 core)", format: formatPercent },
   { field: "in_flight", label: "Calls in flight", format: formatCount },
   { field: "event_loop_lag_ms", label: "Event-loop lag (p99)", format: formatDuration },
 ];

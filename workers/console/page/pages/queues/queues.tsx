@@ -43,7 +43,7 @@ export const queuesPage: ConsolePage = {
   path: "/queues",
   title: "Queues",
   icon: "queues",
-  group: "keep",
+  group: "data",
   key: "q",
   view: Queues,
 };

@@ -60,7 +60,7 @@ export function HeldList<Happening>(
           pressed={held !== null}
           onPress={() => hold(held ? null : seen)}
         >
-          {held ? "Go on" : "Hold"}
+          {held ? "Resume" : "Pause"}
         </Button>
         {held && (
           <span class="said num">

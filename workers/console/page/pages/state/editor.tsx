@@ -213,7 +213,7 @@ function ConflictNotice(
         label="What the other client changed"
       />
       <div class="form-add">
-        <Button small onPress={onTake}>{current ? "Take theirs" : "Begin anew"}</Button>
+        <Button small onPress={onTake}>{current ? "Take theirs" : "Start over"}</Button>
         <Button small onPress={onKeep}>Keep mine, on top of theirs</Button>
       </div>
     </section>

@@ -48,7 +48,7 @@ export const statePage: ConsolePage = {
   path: "/state",
   title: "State",
   icon: "state",
-  group: "keep",
+  group: "data",
   key: "s",
   view: State,
   finders: [{

@@ -55,7 +55,7 @@ export const streamsPage: ConsolePage = {
   path: "/streams",
   title: "Streams",
   icon: "streams",
-  group: "keep",
+  group: "data",
   key: "i",
   view: Streams,
   finders: [{

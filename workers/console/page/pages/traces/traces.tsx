@@ -61,7 +61,7 @@ export const tracesPage: ConsolePage = {
   path: "/traces",
   title: "Traces",
   icon: "traces",
-  group: "watch",
+  group: "observe",
   key: "r",
   onPhones: true,
   view: Traces,
@@ -90,7 +90,7 @@ function Listed({ views }: { views: VNode }): VNode {
 const STATUSES = [
   { value: "", label: "Any outcome" },
   { value: "error", label: "Failed" },
-  { value: "ok", label: "Ended well" },
+  { value: "ok", label: "Succeeded" },
 ];
 const DURATIONS = [
   { value: "", label: "Any duration" },
@@ -165,7 +165,7 @@ function TraceFilters({ filter: state }: { filter: TraceFilterState }): VNode {
         pressed={state.isPaused}
         onPress={() => state.pause(!state.isPaused)}
       >
-        {state.isPaused ? "Go on" : "Hold"}
+        {state.isPaused ? "Resume" : "Pause"}
       </Button>
     </>
   );
@@ -321,7 +321,7 @@ function TraceName({ trace }: { trace: TraceSummary }): VNode {
     <span class="trace-name">
       {isPending
         ? <Dot tone="info" label="Running" pulse />
-        : <Dot tone={errors > 0 ? "bad" : "ok"} label={errors > 0 ? "Failed" : "Ended well"} />}
+        : <Dot tone={errors > 0 ? "bad" : "ok"} label={errors > 0 ? "Failed" : "Succeeded"} />}
       <span class="cut">{trace.name}</span>
       {trace.errorCode !== null && <Badge tone="bad">{trace.errorCode}</Badge>}
       {trace.errorCode === null && errors > 0 && <Badge tone="bad">{`${errors} failed`}</Badge>}

@@ -62,7 +62,7 @@ export function Waterfall(props: TraceViewProps): VNode {
         />
         {text !== "" && <span class="num quiet">{formatCount(found.length)} found</span>}
         <RowTools tree={tree} rows={rows} />
-        <Button small icon="fit" onPress={() => setWindow(null)}>Whole time</Button>
+        <Button small icon="fit" onPress={() => setWindow(null)}>Reset zoom</Button>
       </div>
       <TraceAxis tree={tree} window={window} setWindow={setWindow} onWidth={setWidth} />
       <VirtualList

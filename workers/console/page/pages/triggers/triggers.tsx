@@ -96,7 +96,7 @@ export const triggersPage: ConsolePage = {
   path: "/triggers",
   title: "Triggers",
   icon: "triggers",
-  group: "run",
+  group: "build",
   key: "t",
   view: Triggers,
   finders: [{ kind: "Trigger", query: query(false), on: ON, find: findTrigger }],

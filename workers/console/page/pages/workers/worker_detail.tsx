@@ -173,7 +173,7 @@ function Failure({ row: { status, state, reason } }: { row: WorkerRow }): VNode 
 const CHARTS = [
   { gauge: "in_flight", label: "Calls in flight", max: 4, tone: "accent", format: formatCount },
   { gauge: "memory_bytes", label: "Memory", max: 0, tone: "info", format: formatBytes },
-  { gauge: "cpu_percent", label: "Processor", max: 10, tone: "series-3", format: formatPercent },
+  { gauge: "cpu_percent", label: "CPU", max: 10, tone: "series-3", format: formatPercent },
   {
     gauge: "event_loop_lag_ms",
     label: "Event loop delay",

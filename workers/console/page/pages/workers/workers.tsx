@@ -64,7 +64,7 @@ export const workersPage: ConsolePage = {
   path: "/workers",
   title: "Workers",
   icon: "workers",
-  group: "run",
+  group: "build",
   key: "w",
   view: Workers,
   onPhones: true,
