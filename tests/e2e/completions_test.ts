@@ -1,5 +1,5 @@
 /**
- * Completion as a person sees it: Tab in an interactive bash, with ids of an engine that runs.
+ * Completion as a person sees it: Tab in an interactive shell, with ids of an engine that runs.
  *
  * @module
  */
@@ -9,25 +9,44 @@ import { until } from "../fakes/until.ts";
 
 const MAIN = new URL("../../cli/main.ts", import.meta.url).pathname;
 
-/** Joins standard input and output to a bash on a terminal of its own. */
-const TERMINAL = `import os, pty, sys
-pty.spawn(["bash", "--norc", "--noprofile", "-i"])`;
+/** Joins standard input and output to a program on a terminal of its own. */
+const TERMINAL = "import pty, sys; pty.spawn(sys.argv[1:])";
 
-const canRun = await new Deno.Command("python3", { args: ["-c", "import pty"] }).output()
-  .then(({ success }) => success, () => false);
-if (!canRun) console.log("left out: tests/e2e/completions_test.ts needs python3 for a terminal");
+/** Whether a shell, and Python for its terminal, are here. */
+async function has(shell: string): Promise<boolean> {
+  for (const [program, arg] of [[shell, "-c"], ["python3", "-c"]] as const) {
+    const args = [arg, program === shell ? "true" : "import pty"];
+    const ok = await new Deno.Command(program, { args }).output()
+      .then(({ success }) => success, () => false);
+    if (!ok) console.log(`left out: tests/e2e/completions_test.ts needs ${program}`);
+    if (!ok) return false;
+  }
+  return true;
+}
 
-/** An interactive bash in the folder of an engine. */
-class Bash implements AsyncDisposable {
+/** The command lines of interactive shells that read no file of the user. */
+const SHELLS = {
+  bash: ["bash", "--norc", "--noprofile", "-i"],
+  zsh: ["zsh", "-f", "-i"],
+} as const;
+/** What a shell runs before the script. */
+const FIRST = { bash: "true", zsh: "autoload -U compinit; compinit -u -D" } as const;
+
+/** An interactive shell in the folder of an engine. */
+class Shell implements AsyncDisposable {
   readonly #process: Deno.ChildProcess;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   readonly #reading: Promise<void>;
   /** All that the terminal showed. */
   shown = "";
 
-  constructor(directory: string, env: Readonly<Record<string, string>>) {
+  constructor(
+    command: readonly string[],
+    directory: string,
+    env: Readonly<Record<string, string>>,
+  ) {
     this.#process = new Deno.Command("python3", {
-      args: ["-c", TERMINAL],
+      args: ["-c", TERMINAL, ...command],
       cwd: directory,
       env: { PS1: "$ ", TERM: "dumb", ...env },
       stdin: "piped",
@@ -59,31 +78,64 @@ class Bash implements AsyncDisposable {
   }
 }
 
-Deno.test({
-  name: "Tab in bash completes ids of functions and names of workers of the running engine",
-  ignore: !canRun,
-  async fn() {
-    await using engine = await EngineProcess.start();
-    await engine.write(
-      "bin/engine",
-      `#!/bin/sh\nexec '${Deno.execPath()}' run -A --quiet '${MAIN}' "$@"\n`,
-    );
-    await Deno.chmod(`${engine.directory}/bin/engine`, 0o755);
-    await using worker = engine.connect("greeter");
-    worker.registerFunction("greet::hello", () => "hello");
-    worker.registerFunction("greet::goodnight", () => "good night");
-    await until(async () => {
-      const { stdout } = await engine.command("completions", "--complete", "functions");
-      return stdout.includes("greet::goodnight\ngreet::hello\n");
-    });
-    const env = { PATH: `${engine.directory}/bin:${Deno.env.get("PATH")}` };
-    await using bash = new Bash(engine.directory, env);
-    await bash.type("source <(engine completions bash); echo re''ady\n", "ready");
+/** An engine with two functions, and a PATH with the command. */
+async function setup() {
+  const engine = await EngineProcess.start();
+  const run = `'${Deno.execPath()}' run -A --quiet '${MAIN}'`;
+  await engine.write("bin/engine", `#!/bin/sh\nexec ${run} "$@"\n`);
+  await Deno.chmod(`${engine.directory}/bin/engine`, 0o755);
+  const worker = engine.connect("greeter");
+  worker.registerFunction("greet::hello", () => "hello");
+  worker.registerFunction("greet::goodnight", () => "good night");
+  await until(async () => {
+    const { stdout } = await engine.command("completions", "--complete", "functions");
+    return stdout.includes("greet::goodnight\ngreet::hello\n");
+  });
+  return {
+    directory: engine.directory,
+    env: { PATH: `${engine.directory}/bin:${Deno.env.get("PATH")}`, ENGINE_URL: engine.url },
+    async [Symbol.asyncDispose]() {
+      await worker.shutdown();
+      await engine[Symbol.asyncDispose]();
+    },
+  };
+}
 
-    await bash.type("engine trigger gr\t", "engine trigger greet::");
-    await bash.type("he\t", "hello ");
-    await bash.type("\n", '"hello"');
-    await bash.type("engine worker status engine-s\t", "engine-state ");
+for (const name of ["bash", "zsh"] as const) {
+  Deno.test({
+    name: `Tab in ${name} completes ids of functions and names of workers of the running engine`,
+    ignore: !await has(name),
+    async fn() {
+      await using there = await setup();
+      await using shell = new Shell(SHELLS[name], there.directory, there.env);
+      const load = `${FIRST[name]}; source <(engine completions ${name}); echo re''ady\n`;
+      await shell.type(load, "ready\r\n");
+
+      await shell.type("engine trigger gree\t", "greet::");
+      await shell.type("he\t", "hello ");
+      await shell.type("\n", '"hello"');
+      await shell.type("engine worker status engine-s\t", "engine-state ");
+    },
+  });
+}
+
+Deno.test({
+  name: "fish completes ids of functions and names of workers of the running engine",
+  ignore: !await has("fish"),
+  async fn() {
+    await using there = await setup();
+    const offers = async (line: string): Promise<string> => {
+      const script = `engine completions fish | source; complete -C "${line}"`;
+      const { stdout } = await new Deno.Command("fish", {
+        args: ["--no-config", "-c", script],
+        env: there.env,
+        cwd: there.directory,
+      }).output();
+      return new TextDecoder().decode(stdout);
+    };
+
+    assert.equal(await offers("engine trigger greet::"), "greet::goodnight\ngreet::hello\n");
+    assert.equal(await offers("engine worker status engine-s"), "engine-state\n");
   },
 });
 
