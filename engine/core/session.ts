@@ -11,7 +11,6 @@ import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { ErrorBody, JsonObject, Reattach } from "../../sdk/typescript/wire/protocol.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ConnectionEvents, Outline } from "../ports/connection.ts";
-import { freeBuffer } from "../ports/memory.ts";
 import type { TelemetryFrame, TelemetryListener } from "../ports/telemetry.ts";
 import type { Calls } from "./calls.ts";
 import { type ErrorReplies, failure } from "./error_replies.ts";
@@ -93,7 +92,6 @@ export class Session implements ConnectionEvents {
     if (text.length * BYTES_PER_CHAR_MAX > SCRATCH_BYTES) {
       const memory = bytesOf(text);
       this.textBytes(memory, 0, memory.length, isPlain);
-      freeBuffer(memory);
     } else {
       this.textBytes(scratch, 0, encoder.encodeInto(text, scratch).written, isPlain);
     }

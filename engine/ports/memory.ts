@@ -47,18 +47,6 @@ export interface MemoryBudget {
   whenRoom(bytes: number, then: () => void): () => void;
 }
 
-/** Buffers from this size on are worth the call that frees them. */
-export const FREED_BYTES_MIN = 256 * 1024;
-
-/**
- * Frees a large buffer now. V8 counts buffers only when others are allocated, so an engine that
- * becomes idle after a burst would keep them. Nothing may use the buffer afterwards, in any view;
- * a read or write that is under way keeps the memory until it ends.
- */
-export function freeBuffer({ buffer }: Uint8Array): void {
-  if (buffer.byteLength >= FREED_BYTES_MIN) (buffer as ArrayBuffer).transfer(0);
-}
-
 /** A budget that has room for everything, for tests and for parts that run without an engine. */
 export const UNLIMITED_MEMORY: MemoryBudget = {
   limitBytes: Infinity,

@@ -21,7 +21,7 @@ import { TaskQueue } from "../platform/task_queue.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { HttpFunctionSettings } from "../ports/config.ts";
 import type { Accept, Connection, ConnectionEvents } from "../ports/connection.ts";
-import { freeBuffer, type MemoryBudget } from "../ports/memory.ts";
+import type { MemoryBudget } from "../ports/memory.ts";
 import type { FindInvocation, ServedFunctions, ServedOwner } from "../ports/served.ts";
 import { readAnswer } from "./answer.ts";
 import { HttpClient } from "./http_client.ts";
@@ -224,10 +224,8 @@ class ServedLine implements Connection {
       const head = `${headOf(invocation_id, function_id)},"result":`;
       const ports = { limitBytes: maxMessageBytes, memory, signal, checks };
       using frame = await readAnswer(url, answer, head, ports);
-      if (frame.bytes) {
-        this.events?.textBytes(frame.bytes, 0, frame.bytes.length, false);
-        freeBuffer(frame.bytes);
-      } else this.events?.text(`${headOf(invocation_id, function_id)}}`);
+      if (frame.bytes) this.events?.textBytes(frame.bytes, 0, frame.bytes.length, false);
+      else this.events?.text(`${headOf(invocation_id, function_id)}}`);
     } finally {
       release();
     }

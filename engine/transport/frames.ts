@@ -12,7 +12,7 @@
 import { isUtf8 } from "node:buffer";
 import { MembersScan } from "../core/wire/members.ts";
 import { LARGE_BYTES, type Outline, READ_BYTES_MAX } from "../ports/connection.ts";
-import { freeBuffer, FREED_BYTES_MIN, type MemoryBudget } from "../ports/memory.ts";
+import type { MemoryBudget } from "../ports/memory.ts";
 import { BufferLease } from "./buffer_lease.ts";
 import { type Pace, UNPACED } from "./tick_budget.ts";
 import { BEYOND_ASCII, type Masked, NOT_PLAIN, unmask, unmaskBinary } from "./unmask.ts";
@@ -194,7 +194,6 @@ export class FrameReader {
     this.#scan = undefined;
     this.#forgetMessage();
     this.#endBatch();
-    this.#freeLater(this.#memory.bytes);
     this.#memory = memoryOf(READ_BYTES_FIRST);
     this.#lease.fit(0);
     this.#missingBytes = 0;
@@ -380,7 +379,6 @@ export class FrameReader {
     if (!this.#fit(this.#memory.bytes.length, size)) return false;
     const larger = new Uint8Array(size);
     larger.set(this.#message.subarray(0, this.#messageBytes));
-    this.#freeLater(this.#message);
     this.#message = larger;
     return true;
   }
@@ -401,20 +399,7 @@ export class FrameReader {
     return false;
   }
 
-  /**
-   * Frees a large buffer without the garbage collector. In a microtask, because the handler of a
-   * message may be reading it.
-   */
-  #freeLater(bytes: Uint8Array): void {
-    if (bytes.buffer.byteLength < FREED_BYTES_MIN) return;
-    queueMicrotask(() => {
-      // A batch goes on in a later tick; then the garbage collector frees it.
-      if (this.#batchMemory.buffer !== bytes.buffer) freeBuffer(bytes);
-    });
-  }
-
   #forgetMessage(): void {
-    this.#freeLater(this.#message);
     this.#opcode = undefined;
     this.#message = NOTHING;
     this.#messageBytes = 0;
@@ -486,7 +471,6 @@ export class FrameReader {
     } else {
       this.#memory = memoryOf(size);
       this.#memory.bytes.set(bytes.subarray(this.#start, this.#end));
-      this.#freeLater(bytes);
     }
     this.#end -= this.#start;
     this.#start = 0;

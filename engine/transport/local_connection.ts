@@ -15,7 +15,6 @@ import {
   DRAINED_BYTES,
   SEND_AHEAD_BYTES,
 } from "../ports/connection.ts";
-import { freeBuffer } from "../ports/memory.ts";
 import type { Work } from "../ports/turns.ts";
 import type { TickBudget } from "./tick_budget.ts";
 import type { Dial, Transport, TransportEvents } from "../../sdk/typescript/wire/transport.ts";
@@ -223,9 +222,7 @@ export class TextJoiner {
     for (let at = 0; at < headBytes; at++) seen |= into[at] = head[at]!;
     for (let at = start, to = headBytes; at < end; at++, to++) seen |= into[to] = memory[at]!;
     // Latin-1 takes half the time where all bytes are ASCII.
-    const text = into.toString(seen < 0x80 ? "latin1" : "utf8", 0, bytes);
-    if (into !== this.#memory) freeBuffer(into);
-    return text;
+    return into.toString(seen < 0x80 ? "latin1" : "utf8", 0, bytes);
   }
 }
 

@@ -319,17 +319,6 @@ Deno.test("TextJoiner makes one text of two parts, and of nothing around them", 
   }
 });
 
-Deno.test("TextJoiner frees the memory of a large text when it is made", () => {
-  const joiner = new TextJoiner();
-  const text = "x".repeat(32 * 1024 * 1024);
-  const before = Deno.memoryUsage().external;
-
-  for (let i = 0; i < 4; i++) assert.equal(join(joiner, "", text).length, text.length);
-
-  const kept = Deno.memoryUsage().external - before - 4 * text.length; // Those of the test.
-  assert.ok(kept < text.length, `${kept} bytes`);
-});
-
 Deno.test("TextJoiner joins a character whose bytes are in both parts", () => {
   const joiner = new TextJoiner();
   const bytes = encoder.encode("a😀ü");

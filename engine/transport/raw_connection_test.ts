@@ -159,29 +159,6 @@ Deno.test("a write that fails ends the connection with 1006 and releases the que
   assert.equal(socket.isDestroyed, true);
 });
 
-Deno.test("the memory of a pending write is freed when it ends, the rest with the connection", async () => {
-  const { socket, recorded, run } = setup({ maxQueuedBytes: 100_000_000 });
-  await turn();
-  socket.writes[0]!.take();
-  await turn();
-  const external = (): number => Deno.memoryUsage().external;
-  const before = external();
-  const SIZE = 16 * 1024 * 1024;
-  const large = new Uint8Array(SIZE);
-  for (let i = 0; i < 3; i++) recorded.sendBinary(large);
-  await turn();
-  assert.equal(socket.writes.length, 2);
-  const pending = socket.pending!;
-
-  recorded.destroy();
-  assert.equal(pending.buffer.byteLength > SIZE, true);
-  assert.ok(external() - before < 3.5 * SIZE, "the large one, its copy of the test, the pending");
-
-  socket.writes[1]!.fail();
-  await run;
-  assert.equal(pending.buffer.byteLength, 0);
-});
-
 Deno.test("a cut is not reported while the core still sends", async () => {
   const { recorded, run, closings, cuts } = setup({
     memory: createMemoryBudget(SEND_AHEAD_BYTES * 2),

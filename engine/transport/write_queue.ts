@@ -10,7 +10,6 @@
  */
 import { Buffer } from "node:buffer";
 import { BATCH_CHARS_MAX } from "../../sdk/typescript/wire/limits.ts";
-import { freeBuffer } from "../ports/memory.ts";
 import { OPCODE } from "./frames.ts";
 
 /** What a line writes at once at first; it grows with what is sent. */
@@ -39,12 +38,12 @@ export class BlockPool {
     return this.#free.get(size)?.pop() ?? new Uint8Array(size);
   }
 
-  /** Takes a block back that is no longer used; frees it when there are enough of its size. */
+  /** Takes a block back that is no longer used; keeps it while there are few of its size. */
   give(block: Uint8Array): void {
     const free = this.#free.get(block.length);
     const keptBytes = (free?.length ?? 0) * block.length;
-    if (keptBytes + block.length > WRITE_POOL_BYTES_MAX) freeBuffer(block);
-    else if (free) free.push(block);
+    if (keptBytes + block.length > WRITE_POOL_BYTES_MAX) return;
+    if (free) free.push(block);
     else this.#free.set(block.length, [block]);
   }
 }

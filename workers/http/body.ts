@@ -10,7 +10,6 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import { freeBuffer } from "../../engine/ports/memory.ts";
 import { JsonText } from "../../sdk/typescript/json_text.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { isTooDeep } from "../../sdk/typescript/wire/json_depth.ts";
@@ -212,15 +211,11 @@ function unread({ type, rules }: Reading): null {
   throw new EngineError("unsupported_media_type", message);
 }
 
-/** Large bodies in turns; memory of the bytes that no stream may need is free with their value. */
+/** Large bodies in turns. */
 async function decodeCollected(bytes: Uint8Array, reading: Reading): Promise<BodyValue> {
   const parts = decodeParts(bytes, reading);
-  try {
-    const isLarge = bytes.length > LARGE_BODY_BYTES;
-    return isLarge ? await reading.owner.turns.run(parts) : parts.next().value!;
-  } finally {
-    if (reading.owner.received !== bytes) freeBuffer(bytes);
-  }
+  const isLarge = bytes.length > LARGE_BODY_BYTES;
+  return isLarge ? await reading.owner.turns.run(parts) : parts.next().value!;
 }
 
 /** JSON above {@linkcode LARGE_BODY_BYTES} in parts, all else at once. */
@@ -347,34 +342,29 @@ async function collect(
   const setting = bytesMax === limits.body_bytes_max ? "body_bytes_max" : "buffered_body_bytes_max";
   const expected = declaredBytes === CHUNKED ? bytesMax + 1 : declaredBytes;
   let bytes = new Uint8Array(Math.min(expected, SMALL_BODY_BYTES));
-  try {
-    for (let end = 0;;) {
-      if (end === bytes.length) {
-        if (declaredBytes !== CHUNKED && end >= declaredBytes) break;
-        if (end > bytesMax) throw bodyTooLarge(setting, limits);
-        bytes = await enlarge(bytes, Math.min(expected, bytes.length * 4), held);
-      }
-      const count = await readSome(body, bytes.subarray(end), kind);
-      if (count === 0) {
-        bytes = bytes.subarray(0, end);
-        break;
-      }
-      end += count;
-      if (end <= bytesMax) continue;
-      if (!maySkip) throw bodyTooLarge(setting, limits);
-      if (end > limits.streamed_body_bytes_max) {
-        throw bodyTooLarge("streamed_body_bytes_max", limits);
-      }
-      return bytes.subarray(0, end);
+  for (let end = 0;;) {
+    if (end === bytes.length) {
+      if (declaredBytes !== CHUNKED && end >= declaredBytes) break;
+      if (end > bytesMax) throw bodyTooLarge(setting, limits);
+      bytes = await enlarge(bytes, Math.min(expected, bytes.length * 4), held);
     }
-    const shares = rules.raw_body ? VALUE_SHARE + RAW_SHARE : VALUE_SHARE;
-    const isSmall = bytes.length <= SMALL_BODY_BYTES;
-    if (!isSmall && !await held.takeSoon(bytes.length * shares)) throw noMemory();
-    return bytes;
-  } catch (error) {
-    freeBuffer(bytes);
-    throw error;
+    const count = await readSome(body, bytes.subarray(end), kind);
+    if (count === 0) {
+      bytes = bytes.subarray(0, end);
+      break;
+    }
+    end += count;
+    if (end <= bytesMax) continue;
+    if (!maySkip) throw bodyTooLarge(setting, limits);
+    if (end > limits.streamed_body_bytes_max) {
+      throw bodyTooLarge("streamed_body_bytes_max", limits);
+    }
+    return bytes.subarray(0, end);
   }
+  const shares = rules.raw_body ? VALUE_SHARE + RAW_SHARE : VALUE_SHARE;
+  const isSmall = bytes.length <= SMALL_BODY_BYTES;
+  if (!isSmall && !await held.takeSoon(bytes.length * shares)) throw noMemory();
+  return bytes;
 }
 
 async function enlarge(
@@ -386,7 +376,6 @@ async function enlarge(
   if (!await held.takeSoon(isFirst ? size : size - bytes.length)) throw noMemory();
   const larger = new Uint8Array(size);
   larger.set(bytes);
-  freeBuffer(bytes);
   return larger;
 }
 

@@ -18,7 +18,7 @@ import type {
 } from "../../engine/ports/channels.ts";
 import { type ConnectionEvents, STREAM_AHEAD_BYTES } from "../../engine/ports/connection.ts";
 import { STREAM_DRAINED_BYTES } from "../../engine/ports/connection.ts";
-import { freeBuffer, type MemoryBudget } from "../../engine/ports/memory.ts";
+import type { MemoryBudget } from "../../engine/ports/memory.ts";
 import {
   CHANNEL_CLOSE,
   CHANNEL_WRITE_BYTES,
@@ -113,8 +113,6 @@ export class Exchange implements LocalEnds {
     this.#offered.withdraw();
     this.#requestBody?.end();
     this.#response?.cancel();
-    const { received } = this.#options;
-    if (received instanceof Uint8Array) freeBuffer(received);
   }
 
   /** The head of the response is there, or cannot come. */
