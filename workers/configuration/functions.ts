@@ -27,6 +27,7 @@ import {
   type ConfigurationRecords,
   ENTRIES_MAX,
 } from "./records.ts";
+import { CompiledSchemas } from "./compiled_schemas.ts";
 import { WriteTurns } from "./write_turns.ts";
 import { expanded, hasSecrets, masked, unmasked } from "./schema.ts";
 import type { ConfigurationEvent } from "./triggers.ts";
@@ -74,7 +75,7 @@ export interface ConfigurationsSetup {
   /** For lists, whose entries are checked. */
   readonly turns: Turns;
   readonly references: References;
-  readonly clock: Pick<Clock, "wall">;
+  readonly clock: Clock;
   readonly directory: Pick<Directory, "worker">;
   /** Called with each change that is on disk. */
   changed(event: ConfigurationEvent): void;
@@ -86,12 +87,12 @@ export class Configurations {
   readonly #turns: WriteTurns;
   /** Ids of all entries; `undefined` before they were read. */
   #ids: Set<string> | undefined;
-  /** Of schemas that are in use: compiling one takes a hundred times as long as a check. */
-  readonly #checks = new WeakMap<object, SchemaCheck>();
+  readonly #schemas: CompiledSchemas;
 
   constructor(setup: ConfigurationsSetup) {
     this.#setup = setup;
     this.#turns = new WriteTurns(setup.memory);
+    this.#schemas = new CompiledSchemas(setup.schemas, setup.clock);
   }
 
   /** `configuration::register` */
@@ -105,7 +106,7 @@ export class Configurations {
     checkId(id);
     const schema = (request.schema ?? true) as Json;
     checkSize("metadata", metadata as Json, METADATA_CHARS_MAX);
-    const check = this.#compile(schema);
+    const check = await this.#compile(schema);
     const initial = initial_value === null ? undefined : initial_value as Json | undefined;
     if (initial !== undefined) this.#checkValue(id, schema, check, initial);
     await this.#checkRoom(id);
@@ -153,7 +154,7 @@ export class Configurations {
     }
     checkId(id);
     const known = await this.#find(id);
-    const check = this.#compile(known.schema);
+    const check = await this.#compile(known.schema);
     let event: ConfigurationEvent | undefined;
     await this.#setup.records.write(id, (old) => {
       const before = old ?? known;
@@ -192,7 +193,7 @@ export class Configurations {
     // Masked before it is expanded, so that no secret is read for it.
     if (hides) return { id, value: this.#expand(schema, masked(schema, value)), version };
     const whole = this.#expand(schema, value);
-    const problems = this.#compile(schema)(whole);
+    const problems = (await this.#compile(schema))(whole);
     if (problems.length > 0) throw invalidValue(id, problems, schema);
     return { id, value: whole, version };
   }
@@ -253,14 +254,9 @@ export class Configurations {
   }
 
   /** @throws {EngineError} `SCHEMA_INVALID` for a schema that cannot be used. */
-  #compile(schema: Json): SchemaCheck {
-    if (schema === true) return () => [];
-    const known = this.#checks.get(schema as object);
-    if (known) return known;
+  async #compile(schema: Json): Promise<SchemaCheck> {
     try {
-      const check = this.#setup.schemas.compile(schema);
-      if (typeof schema === "object" && schema !== null) this.#checks.set(schema, check);
-      return check;
+      return await this.#schemas.of(schema);
     } catch (thrown) {
       if (!(thrown instanceof EngineError) || thrown.code !== "invalid_schema") throw thrown;
       throw new EngineError("SCHEMA_INVALID", thrown.message, { cause: thrown });
@@ -320,7 +316,7 @@ export class Configurations {
   #problemOf({ id, schema, value }: ConfigurationRecord): string | null {
     if (value === undefined) return null;
     try {
-      const problems = this.#compile(schema)(this.#expand(schema, value));
+      const problems = this.#schemas.at(schema)(this.#expand(schema, value));
       return problems.length > 0 ? invalidValue(id, problems, schema).message : null;
     } catch (thrown) {
       return thrown instanceof EngineError ? thrown.message : String(thrown);
