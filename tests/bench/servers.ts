@@ -25,6 +25,8 @@ export interface EngineSetup {
   readonly workers?: readonly string[];
   /** Of the state. Default: `always`. */
   readonly durability?: "always" | "interval";
+  /** Addresses of NATS that join it with other engines. Default: it is alone. */
+  readonly nats?: readonly string[];
 }
 
 /** A transport of the engine that sends everything back. */
@@ -44,7 +46,10 @@ export function startTraced(mode: "bare" | "off" | "on"): Promise<Server> {
 
 /** An engine with state and HTTP and a directory of its own. Ports: workers, HTTP. */
 export async function startEngine(setup: EngineSetup): Promise<Server> {
-  const { tree, transport, traces, workers = [], durability } = setup;
+  const { tree, transport, traces, workers = [], durability, nats } = setup;
+  const cluster = nats === undefined
+    ? ""
+    : `  cluster: { name: bench, nats: ${JSON.stringify(nats)}, log: none }\n`;
   const directory = await Deno.makeTempDir({ prefix: "engine-bench-" });
   const remove = () => Deno.remove(directory, { recursive: true });
   const observability = `  - name: engine-observability
@@ -57,7 +62,7 @@ export async function startEngine(setup: EngineSetup): Promise<Server> {
     `engine:
   port: 0
   transport: ${transport}
-log:
+${cluster}log:
   level: warn
 workers:
   - name: engine-state

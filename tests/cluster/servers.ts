@@ -20,6 +20,8 @@ const UNPRIVILEGED_ID = 65534;
 /** One node of NATS. */
 export interface NatsNode {
   readonly url: string;
+  /** Of its process; of the last one while it does not run. */
+  readonly pid: number;
   readonly port: number;
   /** Where it answers `/jsz`. */
   readonly monitor: string;
@@ -124,7 +126,11 @@ interface NodeSetup {
 
 function natsNode({ port, monitor, args, isHealthy }: NodeSetup): NatsNode {
   let child: Deno.ChildProcess | undefined;
+  let pid = 0;
   return {
+    get pid() {
+      return pid;
+    },
     url: `nats://${HOST}:${port}`,
     port,
     monitor: `http://${HOST}:${monitor}`,
@@ -139,7 +145,8 @@ function natsNode({ port, monitor, args, isHealthy }: NodeSetup): NatsNode {
     resume: () => signal(child!.pid, "SIGCONT"),
     async start() {
       child = new Deno.Command(natsProgram!, { args, stdout: "null", stderr: "null" }).spawn();
-      running.add(child.pid);
+      pid = child.pid;
+      running.add(pid);
       await until(isHealthy, `nats-server ${args.join(" ")} is not healthy`);
     },
   };

@@ -5,6 +5,7 @@
  */
 import type { Section } from "../bench.ts";
 import { http } from "./http.ts";
+import { linked } from "./linked.ts";
 import { peers } from "./peers.ts";
 import { pubsub } from "./pubsub.ts";
 import { queue } from "./queue.ts";
@@ -20,6 +21,7 @@ export const SECTIONS: readonly Section[] = [
   relay,
   tracing,
   sdk,
+  linked,
   http,
   streams,
   state,

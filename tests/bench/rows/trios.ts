@@ -86,8 +86,8 @@ export interface Trio extends AsyncDisposable {
 export interface TrioParts {
   readonly requester: Program;
   readonly responder: Program;
-  /** Process id of what lies between them, if anything does. */
-  readonly broker?: number;
+  /** Process ids of what lies between them, if anything does. */
+  readonly broker?: number | readonly number[];
 }
 
 /** As `getconf CLK_TCK` says on every Linux. */
@@ -122,15 +122,19 @@ export async function makeTrio(parts: TrioParts, stack: AsyncDisposableStack): P
 
 async function measure(parts: TrioParts, order: LoadOrder): Promise<TrioFigures> {
   const { requester, broker, responder } = parts;
-  const pids = [requester.pid, broker, responder.pid];
-  const before = pids.map(cpuSeconds);
+  const pids = [[requester.pid], [broker ?? []].flat(), [responder.pid]];
+  const before = pids.map(sumOf);
   const answer: LoadAnswer = JSON.parse(await requester.ask(JSON.stringify(order)));
   const { calls, seconds, p50_us, p99_us } = answer;
-  const used = pids.map((pid, at) => (cpuSeconds(pid) - before[at]!) / calls * 1e6);
+  const used = pids.map((pid, at) => (sumOf(pid) - before[at]!) / calls * 1e6);
   const [requester_us = 0, broker_us = 0, responder_us = 0] = used;
   const total_us = requester_us + broker_us + responder_us;
   const rate = calls / seconds;
   return { rate, p50_us, p99_us, requester_us, broker_us, responder_us, total_us };
+}
+
+function sumOf(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0);
 }
 
 /** CPU that a process has used so far; 0 without one. */
