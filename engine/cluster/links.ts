@@ -32,6 +32,9 @@ import { ENDS, HEAD_BYTES, KIND, type LinkEnd, makePacket, readHead } from "./pa
 
 /** An engine from which nothing came for so long is asked whether it lives. */
 export const QUIET_MS = 250;
+/** With more links than these, each lets every engine be quiet for so much longer. */
+const FEW_ENGINES = 8;
+const QUIET_EACH_MS = 15;
 /** Also an engine that is heard is asked so often, for the time there and back. */
 const MEASURED_MS = 5_000;
 /** Between two looks at all links. */
@@ -355,9 +358,20 @@ export class Links {
     const now = this.#setup.clock.now();
     for (const { link } of this.#lines.values()) {
       const since = Math.min(link.heardAt, link.unconfirmedSince ?? Infinity);
-      const isDue = now - since >= QUIET_MS || now - link.pingedAt >= MEASURED_MS;
+      const isDue = now - since >= this.#quietFor(link) || now - link.pingedAt >= MEASURED_MS;
       if (isDue && !link.isPinging) this.#ping(link);
     }
+  }
+
+  /**
+   * How long an engine may be quiet: longer where there are many, so that pings stay few. Then the
+   * one with the smaller life asks, and the other one hears that.
+   */
+  #quietFor({ engine: { life } }: Link): number {
+    const others = this.#lines.size - FEW_ENGINES;
+    if (others <= 0) return QUIET_MS;
+    const isSecond = this.#setup.self.life > life;
+    return QUIET_MS + others * QUIET_EACH_MS + (isSecond ? 2 * LOOK_MS : 0);
   }
 
   #ping(link: Link): void {

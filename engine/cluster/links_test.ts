@@ -347,3 +347,47 @@ Deno.test("load that an engine reports steers calls of the others", () => {
   assert.equal(handed(of(other)).length, 0);
   cluster.stop();
 });
+
+Deno.test("a link that flaps 100 times leaves nothing behind", () => {
+  const { cluster, clock, network, a, b, worker, caller } = setup();
+  const route = { type: "registertrigger", trigger_type: "http", function_id: "f" };
+  worker.say({ ...route, id: "t" });
+  worker.say({ type: "registertriggertype", id: "file", description: "Files" });
+  for (let i = 0; i < 100; i++) {
+    call(of(caller), `${i}`);
+    network.fate = () => ({ delay_ms: 1, copies: i % 3 });
+    if (i % 2 === 0) b.bus.connect(false);
+    clock.tick(i * 13 % 700);
+    network.fate = () => ({ delay_ms: 1, copies: 1 });
+    b.bus.connect(true);
+    clock.tick(HELLO_MS + 500);
+    assert.deepEqual([a.others, b.others], [[b.name], [a.name]], `after flap ${i}`);
+  }
+
+  const { directory } = a.router;
+  assert.deepEqual(directory.functions().filter(({ engine }) => engine).length, 1);
+  assert.deepEqual(directory.triggers().map(({ id }) => id), [`${b.life}:t`]);
+  assert.deepEqual(directory.triggerTypes().map(({ id }) => id), ["file"]);
+  assert.equal(directory.workers().length, 2);
+  assert.ok([...a.links.ends.values()].reduce((sum, count) => sum + count, 0) >= 50);
+  b.kill();
+  clock.tick(1_000);
+  assert.deepEqual(directory.triggers(), []);
+  assert.equal(directory.workers().length, 1);
+  assert.equal(Object.keys(results(of(caller))).length, 100);
+  cluster.stop();
+});
+
+Deno.test("32 idle engines send fewer than 2,000 messages a second", () => {
+  const cluster = new FakeCluster();
+  const engines = Array.from({ length: 32 }, () => cluster.start());
+  cluster.clock.tick(5_000);
+  for (const engine of engines) assert.equal(engine.others.length, 31);
+  cluster.network.published = 0;
+
+  cluster.clock.tick(10_000);
+
+  const perSecond = cluster.network.published / 10; // With the answers to pings.
+  assert.ok(perSecond < 2_000, `${perSecond} messages a second`);
+  cluster.stop();
+});

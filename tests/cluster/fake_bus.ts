@@ -20,6 +20,7 @@ interface Listener {
   readonly at: FakeBus;
   readonly subject: string;
   readonly hear: (message: BusMessage) => void;
+  isOver?: boolean;
 }
 
 /** What joins the buses of all engines. */
@@ -31,7 +32,8 @@ export class FakeNetwork {
   onPublish: (subject: string, data: Uint8Array) => void = () => {};
   /** Messages that were published. */
   published = 0;
-  readonly #listeners = new Set<Listener>();
+  /** By subject; of one that ends with `*`, by what stands before. */
+  readonly #listeners = new Map<string, Set<Listener>>();
   /** When the last message of a pair arrives. */
   readonly #last = new Map<string, number>();
   #inboxes = 0;
@@ -47,8 +49,14 @@ export class FakeNetwork {
 
   /** Listens. */
   listen(listener: Listener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    const key = listener.subject.replace(/\*$/, "");
+    const known = this.#listeners.get(key) ?? new Set();
+    this.#listeners.set(key, known.add(listener));
+    return () => {
+      listener.isOver = true;
+      known.delete(listener);
+      if (known.size === 0) this.#listeners.delete(key);
+    };
   }
 
   /** Sends to all listeners of a subject; how many there are. */
@@ -56,9 +64,11 @@ export class FakeNetwork {
     this.published++;
     this.onPublish(subject, data);
     const copy = data.slice();
-    const heard = [...this.#listeners].filter((one) =>
-      one.at.isConnected && one.at.side === from.side && fits(one.subject, subject)
-    );
+    const wildcard = subject.slice(0, subject.lastIndexOf(".") + 1);
+    const heard = [
+      ...this.#listeners.get(subject) ?? [],
+      ...this.#listeners.get(wildcard) ?? [],
+    ].filter((one) => one.at.isConnected && one.at.side === from.side);
     for (const listener of heard) this.#deliver(from, listener, subject, copy, reply);
     return heard.length;
   }
@@ -82,7 +92,7 @@ export class FakeNetwork {
     const { life } = listener.at;
     for (let i = 0; i < copies; i++) {
       this.clock.after(at - this.clock.now(), () => {
-        if (!this.#listeners.has(listener) || !listener.at.isConnected) return;
+        if (listener.isOver || !listener.at.isConnected) return;
         if (listener.at.life !== life) return; // It lost its connection meanwhile.
         const respond = (answer = new Uint8Array(0)): void => {
           if (reply !== undefined) this.publish(listener.at, reply, answer);
@@ -165,11 +175,4 @@ export class FakeBus implements Bus {
     this.#isConnected = false;
     for (const stop of this.#stops) stop();
   }
-}
-
-/** Whether a subject is one of those that a pattern with `*` stands for. */
-function fits(pattern: string, subject: string): boolean {
-  const [parts, words] = [pattern.split("."), subject.split(".")];
-  return parts.length === words.length &&
-    parts.every((part, i) => part === "*" || part === words[i]);
 }
