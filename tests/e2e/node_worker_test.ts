@@ -33,19 +33,28 @@ nodeTest("the template node-worker runs as it is written, without a registry", a
   assert.equal(stdout, '{ "greeting": "Hello, Ada!" }\n', stderr);
 });
 
-nodeTest("a worker of kind typescript on npm starts as package.json says", async () => {
-  await using engine = await EngineProcess.start();
-  const manifest = "name: typed\nruntime: { kind: typescript, package_manager: npm }\n";
-  await engine.write("typed/engine.worker.yaml", manifest);
-  await engine.write("typed/.npmrc", OFFLINE);
-  await engine.write("typed/index.ts", "this is compiled elsewhere");
-  const start = { type: "module", scripts: { start: "node dist/index.js" } };
-  await engine.write("typed/package.json", JSON.stringify(start));
-  const source = `import { registerWorker } from "engine-sdk";
+nodeTest(
+  "a worker of kind typescript on npm starts as package.json says, which may name the SDK",
+  async () => {
+    await using engine = await EngineProcess.start();
+    const manifest = "name: typed\nruntime: { kind: typescript, package_manager: npm }\n";
+    await engine.write("typed/engine.worker.yaml", manifest);
+    await engine.write("typed/.npmrc", OFFLINE);
+    await engine.write("typed/index.ts", "this is compiled elsewhere");
+    await engine.write(
+      "typed/package.json",
+      JSON.stringify({
+        type: "module",
+        scripts: { start: "node dist/index.js" },
+        dependencies: { "engine-sdk": "file:../.engine/sdk/typescript" },
+      }),
+    );
+    const source = `import { registerWorker } from "engine-sdk";
     registerWorker().registerFunction("typed::add", ({ a, b }) => a + b);`;
-  await engine.write("typed/dist/index.js", source);
+    await engine.write("typed/dist/index.js", source);
 
-  await add(engine, "./typed");
+    await add(engine, "./typed");
 
-  assert.equal((await engine.command("trigger", "typed::add", "a=2", "b=3")).stdout, "5\n");
-});
+    assert.equal((await engine.command("trigger", "typed::add", "a=2", "b=3")).stdout, "5\n");
+  },
+);

@@ -37,6 +37,14 @@ print(Api(worker).orders.total({"sku": "A1", "count": 2}))
 worker.shutdown()
 `;
 
+/** The fixture comes with the package; nothing is imported for it. */
+const TEST = `
+def test_the_total_is_price_times_count(engine):
+    import orders  # noqa: F401
+
+    assert engine.call("orders::total", {"sku": "A1", "count": 3}) == 3897
+`;
+
 /** All steps. */
 export async function pythonHour(user: Newcomer, { wheel }: Packages): Promise<void> {
   await user.installsEngine();
@@ -59,6 +67,9 @@ export async function pythonHour(user: Newcomer, { wheel }: Packages): Promise<v
   await user.writes("client.py", CLIENT);
   await user.runs(".venv/bin/python client.py", { expects: "2598\n" });
   await user.runs(".venv/bin/mypy --strict client.py orders.py", { expects: "Success" });
+
+  await user.writes("test_orders.py", TEST);
+  await user.runs(".venv/bin/python -m pytest -q test_orders.py", { expects: "1 passed" });
 
   await user.runs("engine create --template python-worker --directory workers/mail");
   await user.runs("engine worker add ./workers/mail --isolation process", { expects: "ready" });
