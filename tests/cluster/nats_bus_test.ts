@@ -8,6 +8,7 @@ import { NatsBus } from "../../engine/cluster/nats_bus.ts";
 import type { BusAnswer } from "../../engine/cluster/transport.ts";
 import { systemClock } from "../../engine/platform/system_clock.ts";
 import type { ClusterSettings } from "../../engine/ports/config.ts";
+import { Certificates, findOpenssl } from "../fakes/certificates.ts";
 import { until } from "../fakes/until.ts";
 import { startNats, withoutNats } from "./servers.ts";
 
@@ -24,17 +25,22 @@ const SETTINGS: ClusterSettings = {
   far_calls: 16,
 };
 
-function open(nats: readonly string[]) {
+function open(nats: readonly string[], identity: Partial<ClusterSettings> = {}) {
   const lines: string[] = [];
   const print = (text: string): void => void lines.push(text);
   const log = { debug: print, info: print, warn: print, error: print };
-  const bus = new NatsBus({ settings: { ...SETTINGS, nats }, clock: systemClock, log });
+  const bus = new NatsBus({
+    settings: { ...SETTINGS, nats, ...identity },
+    clock: systemClock,
+    log,
+  });
   bus.start();
   const ask = (subject: string, timeout_ms: number): Promise<BusAnswer> =>
     new Promise((resolve) => bus.request(subject, new Uint8Array([1]), timeout_ms, resolve));
   return { bus, lines, ask };
 }
 
+const hasOpenssl = await findOpenssl("tests of NATS with TLS");
 const options = { ignore: withoutNats, sanitizeOps: false, sanitizeResources: false };
 
 Deno.test("messages and requests pass a nats-server, in order", options, async () => {
@@ -91,3 +97,36 @@ Deno.test(
     await bus[Symbol.asyncDispose]();
   },
 );
+
+Deno.test("a bus identifies itself, and one that does not is refused", options, async () => {
+  const [user, password] = ["engine", "a-secret-of-nats"];
+  const more = `authorization { user: ${user}, password: "${password}" }`;
+  await using nats = await startNats({ jetstream: false, more });
+  const stranger = open(nats.urls);
+  const engine = open(nats.urls, { user, password });
+
+  await engine.bus.connection();
+  await until(() => stranger.lines.includes("NATS cannot be reached; trying again"));
+
+  assert.equal(stranger.bus.isConnected, false);
+  for (const { bus } of [stranger, engine]) await bus[Symbol.asyncDispose]();
+});
+
+Deno.test("a bus speaks TLS, and trusts only the authority that it was given", {
+  ...options,
+  ignore: withoutNats || !hasOpenssl,
+}, async () => {
+  await using files = await Certificates.make();
+  const [cert, key] = [files.path("cert.pem"), files.path("key.pem")];
+  const more = `tls { cert_file: "${cert}", key_file: "${key}" }`;
+  await using nats = await startNats({ jetstream: false, more });
+  const addresses = nats.urls.map((url) => url.replace("nats://", "tls://"));
+  const stranger = open(addresses);
+  const engine = open(addresses, { tls: { ca: files.path("ca.pem") } });
+
+  await engine.bus.connection();
+  await until(() => stranger.lines.includes("NATS cannot be reached; trying again"));
+
+  assert.equal(stranger.bus.isConnected, false);
+  for (const { bus } of [stranger, engine]) await bus[Symbol.asyncDispose]();
+});

@@ -50,6 +50,8 @@ export interface NatsOptions {
   readonly sync?: "always" | "default";
   /** Default: with JetStream. */
   readonly jetstream?: boolean;
+  /** Further lines of its configuration, such as `authorization { … }`. */
+  readonly more?: string;
 }
 
 /** One Postgres. */
@@ -85,7 +87,7 @@ function isMissing(what: string, found: string | undefined): boolean {
 /** Starts NATS; it is ready when this resolves. */
 export async function startNats(options: NatsOptions = {}): Promise<Nats> {
   if (natsProgram === undefined) throw new Error("There is neither nats-server nor Go");
-  const { count = 1, sync = "always", jetstream = true } = options;
+  const { count = 1, sync = "always", jetstream = true, more = "" } = options;
   const directory = await Deno.makeTempDir({ prefix: "nats-" });
   const ports = freePorts(3 * count);
   const routes = ports.slice(count, 2 * count).map((port) => `nats-route://${HOST}:${port}`);
@@ -100,7 +102,7 @@ export async function startNats(options: NatsOptions = {}): Promise<Nats> {
     await Deno.writeTextFile(
       config,
       `server_name: n${i}\nlisten: "${HOST}:${port}"\nhttp: "${HOST}:${monitor}"\n` +
-        `${jetstream ? store : ""}\n${count > 1 ? cluster : ""}\n`,
+        `${jetstream ? store : ""}\n${count > 1 ? cluster : ""}\n${more}\n`,
     );
     const args = ["-c", config, "-l", `${directory}/${i}.log`];
     return natsNode({ port, monitor, args, isHealthy: () => healthy(monitor, jetstream, count) });
