@@ -19,6 +19,8 @@ import type { CreatedToken, NewToken, TokenInfo } from "./auth/token_file.ts";
 import type { ConsoleOptions, EngineConsole } from "./console.ts";
 import type { Engine, StartOptions } from "./engine.ts";
 import type { NamedKernel } from "./vm/setup/plan.ts";
+import type { ClusterSettings } from "./ports/config.ts";
+import type { Log } from "./ports/log.ts";
 import type { StateCheck } from "./ports/store.ts";
 import type { RestoredState } from "./store/offline_state.ts";
 import type { VmSetupOptions, VmSetupReport } from "./vm/setup/setup.ts";
@@ -147,7 +149,8 @@ export async function backupState(directory: string, to: string): Promise<StateC
 }
 
 /**
- * Puts a backup in place of the state of the project in a directory, whose engine must not run.
+ * Puts a backup in place of the state of the project in a directory, whose engine must not run; or
+ * of the cluster that it belongs to, whose engines may run.
  *
  * @throws {EngineError} `store_unavailable`, with `details.pid` when an engine holds the state;
  * `INVALID_ARGUMENTS` when the backup is not intact.
@@ -155,9 +158,14 @@ export async function backupState(directory: string, to: string): Promise<StateC
 export async function restoreState(directory: string, from: string): Promise<RestoredState> {
   const { restoreOffline } = await import("./store/offline_state.ts");
   const { makePrivate } = await import("./store/private_files.ts");
-  const path = await statePath(directory);
-  makePrivate(path.slice(0, path.lastIndexOf("/")));
-  return await restoreOffline(path, from);
+  const [data, cluster] = [await dataPath(directory), await clusterOf(directory)];
+  makePrivate(data);
+  if (cluster === undefined) return await restoreOffline(`${data}/state.sqlite`, from);
+  const { restoreCluster } = await import("./cluster/keeper/restore.ts");
+  const { systemClock } = await import("./platform/system_clock.ts");
+  const copy = `${data}/cluster_state.sqlite.restored`;
+  const setup = { settings: cluster, copy, clock: systemClock, log: SILENT };
+  return { check: await restoreCluster(from, setup), aside: undefined };
 }
 
 /**
@@ -201,5 +209,19 @@ async function dataPath(directory: string): Promise<string> {
 }
 
 async function statePath(directory: string): Promise<string> {
-  return `${await dataPath(directory)}/state.sqlite`;
+  const name = await clusterOf(directory) === undefined ? "state" : "cluster_state";
+  return `${await dataPath(directory)}/${name}.sqlite`;
 }
+
+/** The cluster that keeps the state of a project; a config.yaml that does not fit names none. */
+async function clusterOf(directory: string): Promise<ClusterSettings | undefined> {
+  const { findConfig } = await import("./config/config.ts");
+  const { builtinWorkers } = await import("../workers/mod.ts");
+  const found = findConfig({ directory }, builtinWorkers, Deno.env.toObject());
+  const cluster = (await found.catch(() => undefined))?.engine.cluster;
+  return cluster?.log === "none" ? undefined : cluster;
+}
+
+const ignore = (): void => {};
+/** The command prints what matters. */
+const SILENT: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore };

@@ -78,7 +78,9 @@ function isEverywhere({ trigger_type, trigger_namespace }: TriggerView): boolean
 function addFunction(view: FunctionView, add: Add): void {
   const { function_id: id, description, request_schema, response_schema, metadata } = view;
   const namespace = otherNamespace(view.namespace);
-  const formats = { request_format: request_schema, response_format: response_schema };
+  // A built-in worker checks its payloads itself, with errors of its own.
+  const request_format = view.builtin ? undefined : request_schema;
+  const formats = { request_format, response_format: response_schema };
   const about = { id, namespace, description, ...formats, metadata };
   add({ type: "unregisterfunction", id, namespace }, { type: "registerfunction", ...about });
 }

@@ -362,9 +362,14 @@ export class Calls {
    * an error such as an unknown queue, is that of the caller's call.
    */
   #enqueue(caller: Peer, call: InvokeFunction, action: EnqueueAction, frame: ParsedFrame): void {
-    const { request, remainder } = enqueueRequest(call, action, this.#newId(), frame);
+    const { request, remainder, payload } = enqueueRequest(call, action, this.#newId(), frame);
     const bytes = remainder.end - remainder.idEnd;
     const chosen = this.#placement.choose(caller, request, bytes, frame.payload);
+    if (!chosen && this.#parked.isExpected(request, caller)) {
+      const error = this.#placement.checkPayload(caller, call, frame.payload);
+      if (error) return this.#errorReplies.refuse(caller, call, error, frame);
+      return this.#park(caller, request, frameOf(request, payload), remainder);
+    }
     if (!chosen) {
       const error = this.#errorReplies.queueNotFoundError(caller, request, action.queue);
       return this.#errorReplies.refuse(caller, call, error, frame);
@@ -465,7 +470,7 @@ function enqueueRequest(
   { type: _type, queue, ...options }: EnqueueAction,
   messageReceiptId: string,
   raw: RawFields,
-): { request: InvokeFunction; remainder: CallRemainder } {
+): { request: InvokeFunction; remainder: CallRemainder; payload: string } {
   const { action: _action, data: _data, metadata: _metadata, namespace, ...rest } = call;
   const request: InvokeFunction = { ...rest, function_id: ENQUEUE_FUNCTION_ID };
   const { function_id, traceparent, baggage } = call;
@@ -474,8 +479,17 @@ function enqueueRequest(
   const data = raw.field("data");
   const last = data === undefined ? "" : `,"data":${data}`;
   const payload = `${JSON.stringify(fields).slice(0, -1)}${last}}`;
-  return { request, remainder: callRemainder(request, { field: () => payload }) };
+  return { request, remainder: callRemainder(request, { field: () => payload }), payload };
 }
+
+/** The frame of a call that the engine makes of another one. */
+function frameOf(call: InvokeFunction, payload: string): ParsedFrame {
+  const text = `${JSON.stringify(call).slice(0, -1)},"data":${payload}}`;
+  const bytes = encoder.encode(text);
+  return parseFrame(bytes, 0, bytes.length) as ParsedFrame;
+}
+
+const encoder = new TextEncoder();
 
 /** The call for a replica that knows the function by another name; `undefined`: as it is. */
 function ownRemainder(

@@ -8,8 +8,12 @@
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 
-/** A key that is deleted, or set to a value: bytes, or what JSON can hold. */
+/**
+ * A key that is deleted, or set to a value: bytes, or what JSON can hold. Or, alone in its message:
+ * a backup took the place of everything, and follows as a snapshot.
+ */
 export type LogChange =
+  | readonly [kind: "restored"]
   | readonly [kind: "delete", key: Deno.KvKey]
   | readonly [kind: "set", key: Deno.KvKey, value: unknown];
 
@@ -17,6 +21,7 @@ export type LogChange =
 const DELETE = 0;
 const SET = 1;
 const SET_BYTES = 2;
+const RESTORED = 3;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -26,6 +31,7 @@ export function encodeChanges(changes: readonly LogChange[]): Uint8Array {
   const blobs: Uint8Array[] = [];
   const rows = changes.map(([kind, key, value]) => {
     if (kind === "delete") return [DELETE, key];
+    if (kind === "restored") return [RESTORED];
     if (!(value instanceof Uint8Array)) return [SET, key, value];
     blobs.push(value);
     return [SET_BYTES, key, value.length];
@@ -54,6 +60,7 @@ export function decodeChanges(bytes: Uint8Array): LogChange[] {
     const rows: unknown = JSON.parse(decoder.decode(bytes.subarray(4, at)));
     if (at > bytes.length || !Array.isArray(rows)) throw new Error("its length is wrong");
     const changes = rows.map((row: unknown): LogChange => {
+      if (Array.isArray(row) && row[0] === RESTORED) return ["restored"];
       if (!Array.isArray(row) || !isKey(row[1])) throw new Error("it has a row without a key");
       const [kind, key, value] = row as [unknown, Deno.KvKey, unknown];
       if (kind === DELETE) return ["delete", key];

@@ -5,6 +5,7 @@ Deno.test("decodeChanges() gives what encodeChanges() got", () => {
   const changes: LogChange[] = [
     ["set", ["head"], { format: 2, version: 2 ** 52, id: "☃" }],
     ["delete", ["entry", "a", "b"]],
+    ["restored"],
     ["set", ["part", 17, 0], new Uint8Array([1, 2, 3])],
     ["set", ["entry", "\u0000", ""], new Uint8Array()],
     ["set", ["debris", 9], [{ version: 1, count: 2 }]],
@@ -27,7 +28,7 @@ Deno.test("decodeChanges() refuses bytes that are cut, lengthened or flipped to 
   }
   const wrong = [
     new Uint8Array([...bytes, 0]),
-    ...["{}", "[1]", "[[0]]", '[[3,["a"]]]', "[[0,[]]]", "[[0,[true]]]", '[[2,["a"],-1]]'].map(row),
+    ...["{}", "[1]", "[[0]]", '[[4,["a"]]]', "[[0,[]]]", "[[0,[true]]]", '[[2,["a"],-1]]'].map(row),
   ];
   for (const one of wrong) {
     assert.throws(() => decodeChanges(one), { code: "store_unavailable" });

@@ -46,20 +46,8 @@ export function backupOffline(path: string, to: string): StateCheck {
  */
 export async function restoreOffline(path: string, backup: string): Promise<RestoredState> {
   using _lock = lockStateFile(path);
-  if ((sizeOfFile(backup) ?? 0) === 0) {
-    throw new EngineError("INVALID_ARGUMENTS", `There is no backup at ${backup}`);
-  }
   const ready = `${path}.restored`;
   const check = copyBackup(backup, ready);
-  if (check.problems.length > 0 || check.damaged_count > 0) {
-    Deno.removeSync(ready);
-    const what = check.problems[0] ?? `${check.damaged_count} of its records are damaged`;
-    throw new EngineError(
-      "INVALID_ARGUMENTS",
-      `The backup ${backup} is not intact (${what}); restore another one`,
-      { details: { problems: [...check.problems], damaged_count: check.damaged_count } },
-    );
-  }
   const marker = readMarker(path);
   const found = await adopt(ready, marker);
   sync(ready);
@@ -70,7 +58,27 @@ export async function restoreOffline(path: string, backup: string): Promise<Rest
   return { check, aside };
 }
 
-function copyBackup(backup: string, ready: string): StateCheck {
+/**
+ * Copies a backup and verifies it.
+ *
+ * @throws {EngineError} `INVALID_ARGUMENTS` when it is not intact; there is no copy then.
+ */
+export function copyBackup(backup: string, ready: string): StateCheck {
+  if ((sizeOfFile(backup) ?? 0) === 0) {
+    throw new EngineError("INVALID_ARGUMENTS", `There is no backup at ${backup}`);
+  }
+  const check = copyOf(backup, ready);
+  if (check.problems.length === 0 && check.damaged_count === 0) return check;
+  Deno.removeSync(ready);
+  const what = check.problems[0] ?? `${check.damaged_count} of its records are damaged`;
+  throw new EngineError(
+    "INVALID_ARGUMENTS",
+    `The backup ${backup} is not intact (${what}); restore another one`,
+    { details: { problems: [...check.problems], damaged_count: check.damaged_count } },
+  );
+}
+
+function copyOf(backup: string, ready: string): StateCheck {
   try {
     return copyStateFile(backup, ready);
   } catch (thrown) {

@@ -105,6 +105,10 @@ export class StateView implements Disposable {
       }
       if (item.number !== next++) throw new EngineError("store_unavailable", "The log has a gap");
       const changes = decodeChanges(item.bytes);
+      if (changes.some(([kind]) => kind === "restored")) {
+        await this.#flush(batch);
+        throw restoreUnderWay();
+      }
       if (!batch.fits(changes, item.bytes.length)) await this.#flush(batch);
       batch.add(changes, item.bytes.length, item.number);
     }
@@ -116,21 +120,9 @@ export class StateView implements Disposable {
     await this.#commit(changes, { id: this.#place.id, number });
   }
 
-  /** All that is there, in pieces, each small enough for one message; see `StateLog.snapshot`. */
-  async *pieces(): AsyncGenerator<Uint8Array> {
-    let changes: LogChange[] = [];
-    let bytes = 0;
-    for await (const { key, value } of this.kv.list({ prefix: [] }, { batchSize: READ_KEYS })) {
-      if (key[0] === PLACE[0]) continue;
-      const size = CHANGE_BYTES + (value instanceof Uint8Array ? value.length : 0);
-      if (bytes + size > PIECE_BYTES || changes.length === PIECE_CHANGES) {
-        yield encodeChanges(changes);
-        [changes, bytes] = [[], 0];
-      }
-      changes.push(["set", key, value]);
-      bytes += size;
-    }
-    yield encodeChanges(changes);
+  /** See {@linkcode piecesOf}. */
+  pieces(): AsyncGenerator<Uint8Array> {
+    return piecesOf(this.kv);
   }
 
   [Symbol.dispose](): void {
@@ -167,11 +159,34 @@ export class StateView implements Disposable {
     const commit = this.kv.atomic().set(PLACE, place);
     for (const [kind, key, value] of changes) {
       if (kind === "delete") commit.delete(key);
-      else commit.set(key, value);
+      else if (kind === "set") commit.set(key, value);
     }
     await commit.commit();
     this.#place = place;
   }
+}
+
+/** All of a state, in pieces, each small enough for one message; see `StateLog.snapshot`. */
+export async function* piecesOf(kv: Deno.Kv): AsyncGenerator<Uint8Array> {
+  let changes: LogChange[] = [];
+  let bytes = 0;
+  for await (const { key, value } of kv.list({ prefix: [] }, { batchSize: READ_KEYS })) {
+    if (key[0] === PLACE[0]) continue;
+    const size = CHANGE_BYTES + (value instanceof Uint8Array ? value.length : 0);
+    if (bytes + size > PIECE_BYTES || changes.length === PIECE_CHANGES) {
+      yield encodeChanges(changes);
+      [changes, bytes] = [[], 0];
+    }
+    changes.push(["set", key, value]);
+    bytes += size;
+  }
+  yield encodeChanges(changes);
+}
+
+/** Its snapshot takes the place of that message, once it is there. */
+function restoreUnderWay(): EngineError {
+  const message = "The state is being restored; if no `engine state restore` runs, run it again";
+  return new EngineError("store_unavailable", message);
 }
 
 /** Messages that are applied to the file at once. */

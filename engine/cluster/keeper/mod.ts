@@ -14,6 +14,7 @@ import { StateView } from "../../store/state_view.ts";
 import type { ClusterKeeper, ClusterParts } from "../mod.ts";
 import type { MemoryBudget } from "../../ports/memory.ts";
 import type { Turns } from "../../ports/turns.ts";
+import { openLog } from "./open_log.ts";
 import { KeptStore } from "./kept_store.ts";
 import { Keeper } from "./keeper.ts";
 
@@ -106,7 +107,8 @@ class Keeping implements ClusterKeeping {
     while (!this.#ending.signal.aborted) {
       await using opened = new AsyncDisposableStack();
       try {
-        const { log, key } = await this.#openLog(opened);
+        const { settings, bus } = parts;
+        const { log, key } = opened.use(await openLog({ settings, bus, clock, log: report }));
         const view = opened.use(await StateView.open(path, report));
         if (this.#ending.signal.aborted) return;
         this.#keeper = opened.use(this.#createKeeper(log, key, view));
@@ -126,23 +128,6 @@ class Keeping implements ClusterKeeping {
         }, { once: true });
       });
     }
-  }
-
-  async #openLog(opened: AsyncDisposableStack): Promise<{ log: StateLog; key: LeaderKey }> {
-    const { settings, clock, log: report, bus } = this.#setup.parts;
-    const { name: cluster, copies, monitor: monitors, log: where } = settings;
-    const insecure = settings.insecure || !settings.require_sync;
-    if (where !== "jetstream") {
-      const { openPostgresKey, openPostgresLog } = await import("../postgres_log.ts");
-      const log = await openPostgresLog({ url: where, cluster, insecure, clock, log: report });
-      opened.use(log);
-      return { log, key: opened.use(openPostgresKey(where, cluster)) };
-    }
-    const line = await bus.connection();
-    const { openJetStreamKey, openJetStreamLog } = await import("../jet_stream_log.ts");
-    const setup = { line, cluster, copies, monitors, insecure, clock, log: report };
-    const log = opened.use(await openJetStreamLog(setup));
-    return { log, key: await openJetStreamKey(setup) };
   }
 
   #createKeeper(log: StateLog, key: LeaderKey, view: StateView): Keeper {
