@@ -143,11 +143,13 @@ async function npmPlan(request: PlanRequest): Promise<InstallPlan> {
 /**
  * The shell command that links the SDK into `node_modules`. An own `engine-sdk` stays; a link to a
  * copy, which may be that of another project, is replaced. The worker's own launcher runs it, since
- * the worker may have made `node_modules` a link to anywhere.
+ * the worker may have made `node_modules` a link to anywhere. Where nothing can be written, the
+ * worker starts without it: it may not need the SDK under this name.
  */
 function linkSdk(sdk: string): string {
   return `case "$(readlink ${SDK_PLACE})" in */sdk/typescript) rm -f ${SDK_PLACE};; esac; ` +
-    `[ -e ${SDK_PLACE} ] || { mkdir -p node_modules && ln -sfn ${shellWord(sdk)} ${SDK_PLACE}; }`;
+    `[ -e ${SDK_PLACE} ] || { mkdir -p node_modules && ln -sfn ${shellWord(sdk)} ${SDK_PLACE}; } ` +
+    `|| echo "engine-sdk is not linked into node_modules, so the worker cannot import it" >&2`;
 }
 
 async function hasInstalled(directory: string): Promise<boolean> {

@@ -57,7 +57,7 @@ async function setup(install: string | null) {
       const { success } = await new Deno.Command("/bin/sh", {
         args: ["-c", command],
         cwd: directory,
-        stderr: "inherit",
+        stderr: "null",
       }).output();
       assert.ok(success, command);
     }
@@ -100,4 +100,13 @@ Deno.test("an engine-sdk that the worker installs itself stays", async () => {
 
   assert.equal(await Deno.readTextFile(`${there.place}/package.json`), "own\n");
   assert.equal(await there.plan.isComplete(), true);
+});
+
+Deno.test("a directory that takes no link does not fail the installation", async () => {
+  await using there = await setup(null);
+  await Deno.writeTextFile(`${there.root}/w/node_modules`, "a file");
+
+  await there.run();
+
+  assert.equal(await there.plan.isComplete(), false);
 });
