@@ -29,6 +29,8 @@ export interface AbsencesOptions {
   isOffered(function_id: string): boolean;
   /** In a cluster: whether some engine will keep the state in a moment. */
   isKeeperExpected(): boolean;
+  /** In a cluster: whether the other engines cannot be reached. */
+  isClusterAway?(): boolean;
   /** Why a function of a worker that is a directory is not there. */
   directoryWorker(function_id: string, namespace: string): Absence | undefined;
 }
@@ -63,6 +65,10 @@ export class EngineAbsences implements Absences {
     // Stopped by hand, failed, or not in the configuration: nothing comes.
     const state = this.#options.builtin(worker.name)?.state;
     return state === "queued" || state === "starting" || state === "stopping";
+  }
+
+  isClusterAway(): boolean {
+    return this.#options.isClusterAway?.() ?? false;
   }
 
   ofTriggerType(id: string, namespace: string): Absence | undefined {

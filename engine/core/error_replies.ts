@@ -96,8 +96,10 @@ export class ErrorReplies {
     const absence = this.#absenceOf(caller, call);
     const similar = absence || isLimited ? [] : this.#similar(call);
     const name = caller?.ownerName;
+    const isAway = !isLimited && this.#absences.isClusterAway?.() === true;
     const details: JsonObject = {
       ...absence as JsonObject | undefined,
+      ...isAway && { cluster: "away" },
       ...similar.length > 0 && { similar },
       ...name !== undefined && { caller: name },
     };

@@ -4,6 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { NO_ABSENCES } from "../ports/absences.ts";
 import {
   answer,
   call,
@@ -149,6 +150,21 @@ Deno.test("an engine whose provider has left gives triggers back, since it would
   b.say({ type: "unregistertriggertype", id: TYPE.id });
 
   assert.deepEqual(triggersSentTo(b), ["unregistertrigger t1"]);
+});
+
+Deno.test("an unknown function may be at another engine while those are away", () => {
+  let isAway = true;
+  const absences = { ...NO_ABSENCES, isClusterAway: () => isAway };
+  const { open } = fakeRouter({}, undefined, undefined, absences);
+  const caller = open();
+  const details = (): unknown => {
+    call(caller, "1");
+    return (only(caller) as { error?: { details?: unknown } }).error!.details;
+  };
+
+  assert.deepEqual(details(), { cluster: "away" });
+  isAway = false;
+  assert.equal(details(), undefined);
 });
 
 Deno.test("when an engine disconnects, its calls end and its functions are gone", () => {

@@ -24,6 +24,8 @@ export interface Absences {
   ofTriggerType(id: string, namespace: string): Absence | undefined;
   /** Whether a function that no worker offers will be offered in a moment: calls wait for it. */
   isExpected?(function_id: string, namespace: string): boolean;
+  /** Whether the other engines of the cluster cannot be reached now, which may offer it. */
+  isClusterAway?(): boolean;
   /** Trigger types of the built-in workers, also of those that do not run. */
   readonly triggerTypes: readonly string[];
 }

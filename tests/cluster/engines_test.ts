@@ -98,6 +98,7 @@ Deno.test("without NATS local calls go on, and with it all of them again", optio
   }
   await assert.rejects(caller.trigger({ function_id: "w::echo", payload: 1 }), {
     code: "function_not_found",
+    details: { cluster: "away", caller: "caller" },
   });
   await nats.nodes[0]!.start();
 
