@@ -298,9 +298,20 @@ async function listing(
   return { all: answer.items!, head: ["ITEM", "DATA"], rows };
 }
 
+/** All streams, of all pages; one that goes on in the next page is one stream. */
 async function streamsOf(engine: EngineConnection): Promise<readonly StreamView[]> {
-  const answer = await engine.call("stream::list_all", {}) as JsonObject;
-  return answer.stream as unknown as readonly StreamView[];
+  const streams: { id: string; groups: string[] }[] = [];
+  let cursor: Json | undefined;
+  do {
+    const page = cursor === undefined ? {} : { cursor };
+    const answer = await engine.call("stream::list_all", page) as JsonObject;
+    for (const { id, groups } of answer.stream as unknown as readonly StreamView[]) {
+      if (streams.at(-1)?.id !== id) streams.push({ id, groups: [] });
+      for (const group of groups) streams.at(-1)!.groups.push(group);
+    }
+    cursor = answer.cursor;
+  } while (cursor !== undefined);
+  return streams;
 }
 
 async function ask(

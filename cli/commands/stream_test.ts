@@ -20,6 +20,22 @@ const payloads = (terminal: FakeTerminal): Json[] =>
   terminal.calls.filter(({ function_id }) => function_id !== "stream::list_all")
     .map(({ payload }) => payload);
 
+Deno.test("stream list has all pages, and a stream that goes on in the next one once", async () => {
+  const terminal = setup({
+    list_all: ({ cursor }) =>
+      cursor === undefined
+        ? { stream: [STREAMS[0]!], count: 1, cursor: "chat\0room-2" }
+        : { stream: [{ id: "chat", groups: ["room-3"] }, STREAMS[1]!], count: 2 },
+  });
+
+  assert.equal(await terminal.run("stream", "list", "--json"), 0);
+
+  assert.deepEqual(JSON.parse(terminal.outLines.join("\n")), [
+    { id: "chat", groups: ["room-1", "room-2", "room-3"] },
+    STREAMS[1],
+  ]);
+});
+
 Deno.test("stream list shows streams, groups, and items with their ids", async () => {
   const terminal = setup({
     list_groups: () => ["room-1", "room-2"],
