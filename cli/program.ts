@@ -34,6 +34,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   create: async () => (await import("./commands/create.ts")).addCreate,
   deploy: async () => (await import("./commands/deploy.ts")).addDeploy,
   trigger: async () => (await import("./commands/trigger.ts")).addTrigger,
+  cluster: async () => (await import("./commands/cluster.ts")).addCluster,
   worker: async () => (await import("./commands/worker/mod.ts")).addWorker,
   repl: async () => (await import("./commands/repl.ts")).addRepl,
   ps: async () => (await import("./commands/worker/mod.ts")).addPs,

@@ -23,6 +23,8 @@ export interface FunctionDetail {
   /** Such as `math::add`. */
   readonly function_id: string;
   readonly worker_name?: string | undefined;
+  /** The other engine whose workers offer it. */
+  readonly engine?: string | undefined;
   readonly description?: string | undefined;
   /** JSON Schema of the payload. */
   readonly request_schema?: Json | undefined;
@@ -60,6 +62,8 @@ interface FunctionSummary {
   readonly worker_name: string;
   readonly description?: string;
   readonly served_by?: string;
+  /** The other engine whose workers offer it. */
+  readonly engine?: string;
 }
 
 /** Adds `engine functions`. */
@@ -81,15 +85,21 @@ export function addFunctions(program: Command, terminal: Terminal): void {
       const { functions } = answer as unknown as { functions: readonly FunctionSummary[] };
       if (flags.json) return terminal.out(compactJson(functions as unknown as Json));
       if (functions.length === 0) return terminal.err(emptyText(search));
-      const rows = functions.map((item) => [
-        item.function_id,
-        item.worker_name,
-        [item.served_by && `(${item.served_by})`, item.description].filter(Boolean).join(" "),
-      ]);
-      for (const line of renderTable(["FUNCTION", "WORKER", "DESCRIPTION"], rows)) {
-        terminal.out(line);
-      }
+      for (const line of renderFunctions(functions)) terminal.out(line);
     });
+}
+
+/** A table, with the engine of each where one is at another engine. */
+function renderFunctions(functions: readonly FunctionSummary[]): string[] {
+  const isShared = functions.some(({ engine }) => engine !== undefined);
+  const head = ["FUNCTION", "WORKER", ...isShared ? ["ENGINE"] : [], "DESCRIPTION"];
+  const rows = functions.map(({ function_id, worker_name, engine, served_by, description }) => [
+    function_id,
+    worker_name,
+    ...isShared ? [engine ?? "here"] : [],
+    [served_by && `(${served_by})`, description].filter(Boolean).join(" "),
+  ]);
+  return renderTable(head, rows);
 }
 
 function emptyText(search: string | undefined): string {
@@ -101,7 +111,8 @@ function emptyText(search: string | undefined): string {
 export function describeFunction(detail: FunctionDetail): string[] {
   const lines = [detail.function_id];
   if (detail.description) lines.push(`  ${detail.description}`);
-  lines.push("", `Worker: ${detail.worker_name ?? "unknown"}`);
+  const where = detail.engine === undefined ? "" : ` at engine ${detail.engine}`;
+  lines.push("", `Worker: ${detail.worker_name ?? "unknown"}${where}`);
   if (detail.served_by !== undefined) lines.push(...describeRequest(detail));
   lines.push("", "Payload:", ...describeSchema(detail.request_schema, true));
   lines.push("", "Result:", ...describeSchema(detail.response_schema, false));

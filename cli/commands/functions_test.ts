@@ -194,3 +194,24 @@ Deno.test("a function's help says which URL executes it, as far as one may know"
     '  auth {"type":"bearer","token_key":"QUOTES_TOKEN"}',
   ]);
 });
+
+Deno.test("functions of other engines are listed with their engine", async () => {
+  const terminal = new FakeTerminal({
+    functions: {
+      "engine::functions::list": () => ({
+        functions: [
+          { function_id: "a::b", worker_name: "w", description: "Near" },
+          { function_id: "c::d", worker_name: "v", engine: "other" },
+        ],
+      }),
+    },
+  });
+
+  assert.equal(await terminal.run("functions"), 0);
+
+  assert.deepEqual(terminal.outLines, [
+    "FUNCTION  WORKER  ENGINE  DESCRIPTION",
+    "a::b      w       here    Near",
+    "c::d      v       other",
+  ]);
+});

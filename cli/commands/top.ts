@@ -10,6 +10,7 @@ import type { Json } from "../../mod.ts";
 import { readNumber, TOKEN_HELP, URL_HELP } from "../arguments.ts";
 import type { EngineConnection } from "../connect.ts";
 import { CommandError } from "../failure.ts";
+import { type EngineRow, readCluster, renderEngines } from "../cluster/view.ts";
 import { compactJson, count, renderBytes, renderTable } from "../render.ts";
 import { type Keyboard, keyboardAt, LiveLines, type Screen } from "../screen.ts";
 import { interruptible, type Terminal } from "../terminal.ts";
@@ -46,7 +47,11 @@ export interface TopSample {
     readonly p50_ms: number | null;
     readonly p99_ms: number | null;
     readonly in_flight: number;
+    /** The other engine whose workers offer it; only in a cluster. */
+    readonly engine?: string;
   }[];
+  /** The engines of the cluster; absent: the engine is alone. */
+  readonly engines?: readonly EngineRow[];
   readonly workers: readonly {
     readonly worker_id: string;
     /** It does not answer. */
@@ -57,6 +62,8 @@ export interface TopSample {
     readonly memory_bytes: number | null;
     readonly cpu_percent: number | null;
     readonly event_loop_lag_ms: number | null;
+    /** The other engine that the connection leads to. */
+    readonly engine?: string;
   }[];
 }
 
@@ -82,6 +89,10 @@ export interface TopOptions {
 
 const ORDERS = Object.keys(SORT_KEYS) as SortKey[];
 const HINT = "sort: c calls  e errors  p p99  r running  m memory  n name    q quit";
+/** Functions whose engine is asked for; the engine answers no more at once. */
+const ENGINES_ASKED_MAX = 32;
+/** Engines that are shown. */
+const ENGINES_SHOWN_MAX = 8;
 /** Rates are those of this time, in seconds. */
 const WINDOW_S = 10;
 /** To the alternate screen without a cursor, and back. */
@@ -184,18 +195,36 @@ interface Source {
 
 /** @throws {CommandError} The engine has no metrics. */
 async function readSample({ engine, showsAll }: Source): Promise<TopSample> {
-  const [sample, suspects] = await Promise.all([
+  const [sample, suspects, { cluster, engines }] = await Promise.all([
     engine.call("engine::metrics::sample", { window_s: WINDOW_S }),
     readSuspects(engine),
+    readCluster(engine),
   ]);
   if (sample && typeof sample === "object" && "engine" in sample) {
     const ids = new Set(suspects.map(({ id }) => id));
     const { workers, functions, ...rest } = sample as unknown as TopSample;
     const marked = workers.map((one) => ({ ...one, suspect: ids.has(one.worker_id) }));
     const shown = functions.filter((each) => showsAll || !isOwn(each.function_id));
-    return { ...rest, functions: shown, workers: marked };
+    if (cluster === null) return { ...rest, functions: shown, workers: marked };
+    const near = marked.filter((worker) => worker.engine === undefined);
+    return { ...rest, engines, functions: await withEngines(shown, engine), workers: near };
   }
   throw new CommandError("The engine reports no metrics; it may be an older version");
+}
+
+/** The first functions with the engine of each. */
+async function withEngines(
+  functions: TopSample["functions"],
+  engine: EngineConnection,
+): Promise<TopSample["functions"]> {
+  const function_ids = functions.slice(0, ENGINES_ASKED_MAX).map((each) => each.function_id);
+  const answer = await engine.call("engine::functions::info", { function_ids })
+    .catch(() => undefined) as { functions?: { function_id: string; engine?: string }[] };
+  const found = new Map(answer?.functions?.map((each) => [each.function_id, each.engine]));
+  return functions.map((each) => {
+    const at = found.get(each.function_id);
+    return at === undefined ? each : { ...each, engine: at };
+  });
 }
 
 function isOwn(function_id: string): boolean {
@@ -207,18 +236,32 @@ const OTHER_LINES = 5;
 
 /** A sample as lines: the engine, its workers, its functions. */
 export function topLines(sample: TopSample, { sort, rows = Infinity }: TopOptions): string[] {
-  const room = Math.max(2, rows - OTHER_LINES);
+  const engines = engineRows(sample);
+  const room = Math.max(2, rows - OTHER_LINES - engines.length);
   // Workers get a third of the room, and what functions leave free.
   const workerRoom = Math.max(1, Math.floor(room / 3), room - sample.functions.length);
   const workers = shorten(workerRows(sample, sort), workerRoom);
   const functions = shorten(functionRows(sample, sort), Math.max(1, room - workers.length));
   return [
     engineLine(sample.engine),
+    ...engines,
     "",
     ...renderTable(["WORKER", "RUNNING", "QUEUED", "MEMORY", "CPU", "LAG"], workers),
     "",
-    ...renderTable(["FUNCTION", "CALLS/S", "ERRORS/S", "P50", "P99", "RUNNING"], functions),
+    ...renderTable(functionHead(sample), functions),
   ];
+}
+
+/** The engines of the cluster, below an empty line; nothing for an engine that is alone. */
+function engineRows({ engines = [] }: TopSample): string[] {
+  if (engines.length === 0) return [];
+  const [head = "", ...lines] = renderEngines(engines);
+  return ["", head, ...shorten(lines.map((line) => [line]), ENGINES_SHOWN_MAX).flat()];
+}
+
+function functionHead({ engines }: TopSample): string[] {
+  const at = engines === undefined ? [] : ["ENGINE"];
+  return ["FUNCTION", ...at, "CALLS/S", "ERRORS/S", "P50", "P99", "RUNNING"];
 }
 
 function engineLine(engine: TopSample["engine"]): string {
@@ -253,7 +296,7 @@ function workerRows({ workers }: TopSample, sort: SortKey): string[][] {
   ]);
 }
 
-function functionRows({ functions }: TopSample, sort: SortKey): string[][] {
+function functionRows({ functions, engines }: TopSample, sort: SortKey): string[][] {
   const value = (each: TopSample["functions"][number]): number => {
     switch (sort) {
       case "errors":
@@ -272,6 +315,7 @@ function functionRows({ functions }: TopSample, sort: SortKey): string[][] {
     each.namespace === "default" || each.namespace === ""
       ? each.function_id
       : `${each.function_id} (${each.namespace})`,
+    ...engines === undefined ? [] : [each.engine ?? "here"],
     rate(each.calls_per_s),
     rate(each.errors_per_s),
     duration(each.p50_ms),

@@ -82,7 +82,7 @@ Deno.test("top prints one table where there is no terminal", async () => {
     "b::slow",
     "a::fast",
   ]);
-  assert.equal(terminal.calls.length, 2);
+  assert.equal(terminal.calls.length, 3);
   assert.equal(terminal.openConnections, 0);
 });
 
@@ -128,7 +128,7 @@ Deno.test("top uses the alternate screen, polls, and restores the screen on q", 
 
   assert.equal(await run("--interval", "500"), 0);
 
-  assert.equal(terminal.calls.length, 6);
+  assert.equal(terminal.calls.length, 9);
   assert.equal(terminal.now() - 1_000, 1_500);
   assert.deepEqual(screen.switches, ["\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"]);
   assert.equal(stopped(), 1);
@@ -314,6 +314,46 @@ Deno.test("Functions of another namespace are shown with it", () => {
   const lines = topLines(sample([fn("a::b", { namespace: "eu" })]), { sort: "calls" });
 
   assert.match(lines.at(-1)!, /^a::b \(eu\)/);
+});
+
+Deno.test("In a cluster, top shows the engines, and the engine of each function", async () => {
+  const link = {
+    age_ms: 5_000,
+    rtt_ms: 1.25,
+    calls_out: 7,
+    calls_in: 2,
+    bytes_out: 4_096,
+    bytes_in: 0,
+    queued_bytes: 0,
+  };
+  const row = { version: "1", keeper: false };
+  const engines = [
+    { ...row, life: "1", name: "a", state: "here", link: null },
+    { ...row, life: "2", name: "b", state: "linked", link },
+  ];
+  const workers = [worker("shop"), { ...worker("b"), engine: "b" }];
+  const terminal: FakeTerminal = new FakeTerminal({
+    functions: {
+      "engine::metrics::sample": () => ({ ...SAMPLE, workers }) as never,
+      "engine::workers::list": () => ({ workers: [] }),
+      "engine::cluster::engines": () => ({ cluster: "x", connected: true, engines }),
+      "engine::functions::info": () => ({
+        functions: [{ function_id: "b::slow", engine: "b" }, { function_id: "a::fast" }],
+      }),
+    },
+  });
+
+  assert.equal(await terminal.run("top"), 0);
+
+  assert.deepEqual(terminal.outLines.slice(2, 5), [
+    "ENGINE  STATE   AGE  RTT     CALLS OUT/IN  BYTES OUT/IN  QUEUED  VERSION",
+    "a       here    -    -       -             -             -       1",
+    "b       linked  5s   1.3 ms  7/2           4 KiB/0 KiB   -       1",
+  ]);
+  assert.match(terminal.outText, /^b::slow +b +5\.0/m);
+  assert.match(terminal.outText, /^a::fast +here +4\.0/m);
+  // Another engine is not a worker.
+  assert.equal(terminal.outLines.filter((line) => /^b +0/.test(line)).length, 0);
 });
 
 Deno.test("top marks workers that do not answer", () => {

@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../ports/clock.ts";
 import type { ClusterSettings } from "../ports/config.ts";
-import type { Engines, EngineView, TriggerOrder } from "../ports/directory.ts";
+import type { ClusterLogView, Engines, EngineView, TriggerOrder } from "../ports/directory.ts";
 import type { Link, OtherEngine } from "./link.ts";
 import type { Links } from "./links.ts";
 import { ENDS, type LinkEnd } from "./packet.ts";
@@ -23,8 +23,8 @@ export interface ClusterEnginesSetup {
 /** Reads links. */
 export class ClusterEngines implements Engines {
   readonly #setup: ClusterEnginesSetup;
-  /** Who keeps the state; `undefined` while no engine does. */
-  keeping: { readonly keeper: string | undefined; readonly takeovers: number } | undefined;
+  /** Who keeps the state; `undefined`: each engine keeps its own. */
+  keeping: Pick<Engines, "takeovers" | "log"> & { readonly keeper: string | undefined } | undefined;
 
   constructor(setup: ClusterEnginesSetup) {
     this.#setup = setup;
@@ -44,6 +44,14 @@ export class ClusterEngines implements Engines {
 
   get takeovers(): number {
     return this.keeping?.takeovers ?? 0;
+  }
+
+  get keeper(): string | null {
+    return this.keeping?.keeper ?? null;
+  }
+
+  get log(): ClusterLogView | null {
+    return this.keeping?.log ?? null;
   }
 
   list(): EngineView[] {

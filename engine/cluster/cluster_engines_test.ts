@@ -2,6 +2,17 @@ import assert from "node:assert/strict";
 import { FakeCluster } from "../../tests/cluster/fake_engine.ts";
 import { ClusterEngines } from "./cluster_engines.ts";
 
+const LOG = {
+  kind: "jetstream",
+  copies: 3,
+  require_sync: true,
+  applied: 7,
+  behind: 0,
+  seen_ms_ago: 100,
+  bytes: 900,
+  problem: null,
+} as const;
+
 Deno.test("engines are listed with their links, this one first", () => {
   const cluster = new FakeCluster();
   const [a, b] = [cluster.start(), cluster.start()];
@@ -11,7 +22,8 @@ Deno.test("engines are listed with their links, this one first", () => {
   const setup = { settings: { name: "shop" }, clock, links: a.links, bus: a.bus, self };
   const engines = new ClusterEngines(setup);
   assert.deepEqual([engines.takeovers, engines.list()[1]!.keeper], [0, false]);
-  engines.keeping = { keeper: b.life, takeovers: 3 };
+  assert.deepEqual([engines.keeper, engines.log], [null, null]);
+  engines.keeping = { keeper: b.life, takeovers: 3, log: LOG };
 
   const [here, other] = engines.list();
   assert.deepEqual(here, { ...self, state: "here", keeper: false, link: null });
@@ -29,7 +41,7 @@ Deno.test("engines are listed with their links, this one first", () => {
   assert.equal(engines.list().length, 1);
   assert.equal(engines.ends().get("gone"), 1);
   assert.equal(engines.ends().get("lost"), 0);
-  assert.equal(engines.takeovers, 3);
+  assert.deepEqual([engines.takeovers, engines.keeper, engines.log], [3, b.life, LOG]);
   assert.deepEqual([engines.cluster, engines.life, engines.isConnected], ["shop", a.life, true]);
   cluster.stop();
 });

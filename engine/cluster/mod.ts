@@ -11,7 +11,7 @@ import type { ChannelTable } from "../channels/channel_table.ts";
 import type { ClusterSettings } from "../ports/config.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
-import type { Engines } from "../ports/directory.ts";
+import type { ClusterLogView, Engines } from "../ports/directory.ts";
 import type { MemoryBudget } from "../ports/memory.ts";
 import { ClusterEngines } from "./cluster_engines.ts";
 import { type LinkedRouter, Links } from "./links.ts";
@@ -56,6 +56,8 @@ export interface ClusterKeeper extends AsyncDisposable {
   readonly keeper: string | undefined;
   /** How often this engine became the keeper. */
   readonly takeovers: number;
+  /** The log of the state. */
+  readonly log: ClusterLogView;
 }
 
 /** A running cluster. */

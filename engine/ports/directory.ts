@@ -167,6 +167,25 @@ export interface EngineView {
   readonly link: EngineLinkView | null;
 }
 
+/** The log of the cluster's state, as one engine sees it. */
+export interface ClusterLogView {
+  readonly kind: "jetstream" | "postgres";
+  /** That JetStream keeps; `null`: the database decides. */
+  readonly copies: number | null;
+  /** Whether a log that may lose what it acknowledged is refused. */
+  readonly require_sync: boolean;
+  /** Number of the last message that this engine has; `null`: the log was not opened yet. */
+  readonly applied: number | null;
+  /** Messages that the log had and this engine lacked when it last looked; `null`: it never did. */
+  readonly behind: number | null;
+  /** Since that look. */
+  readonly seen_ms_ago: number | null;
+  /** Of the messages that no snapshot has replaced yet. */
+  readonly bytes: number;
+  /** Why the log cannot be used now; `null`: it can. */
+  readonly problem: string | null;
+}
+
 /** The place of a trigger among equal ones: by time, then by id; the larger is newer. */
 export interface TriggerOrder {
   /** Milliseconds since 1970. */
@@ -183,8 +202,12 @@ export interface Engines {
   readonly life: string;
   /** Whether what joins the engines can be reached now. */
   readonly isConnected: boolean;
+  /** Life of the engine that keeps the state, perhaps one without a link; `null`: none is known. */
+  readonly keeper: string | null;
   /** How often this engine became the keeper of the state. */
   readonly takeovers: number;
+  /** The log of the state; `null`: each engine keeps its own. */
+  readonly log: ClusterLogView | null;
   list(): EngineView[];
   /** How often links have ended, by reason. */
   ends(): ReadonlyMap<string, number>;

@@ -530,6 +530,7 @@ function workerSummary(view: WorkerView): JsonObject {
     active_invocations: view.active_invocations,
     isolation: view.isolation,
     ip_address: view.ip_address,
+    ...view.builtin && { internal: true },
   };
 }
 

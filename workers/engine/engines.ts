@@ -6,7 +6,12 @@
  *
  * @module
  */
-import { type Directory, ENGINE_NAMESPACE, type Engines } from "../../engine/ports/directory.ts";
+import {
+  type Directory,
+  ENGINE_NAMESPACE,
+  type Engines,
+  type EngineView,
+} from "../../engine/ports/directory.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
@@ -16,11 +21,17 @@ import * as v from "../kit/schema.ts";
 import type { CheckedFunctions } from "./functions.ts";
 
 /** Functions that other engines may have called, each for what this engine alone knows. */
-const ASKED = ["engine::workers::list", "engine::traces::list", "engine::traces::tree"] as const;
+const ASKED = [
+  "engine::workers::list",
+  "engine::traces::list",
+  "engine::traces::tree",
+  "engine::traces::explain",
+  "engine::cluster::engines",
+] as const;
 /** Workers of one other engine in a list. */
 const WORKERS_MAX = 1_000;
 
-const Nothing = v.object({});
+const Query = v.object({ logs: v.nullish(v.boolean()), local: v.nullish(v.boolean()) });
 const Ask = v.object({ function_id: v.picklist(ASKED), payload: v.looseObject({}) });
 
 /** What the functions use. */
@@ -34,10 +45,30 @@ export interface EnginesSetup {
 /** Registers `engine::cluster::engines`, and in a cluster the function that answers others. */
 export function registerEngines({ worker, registry, directory, engines }: EnginesSetup): void {
   const list = "The engines of the cluster and the links to them";
-  registry.add("engine::cluster::engines", list, Nothing, () => {
-    if (!engines) return { cluster: null, connected: false, engines: [] };
-    const { cluster, isConnected: connected } = engines;
-    return { cluster, connected, engines: engines.list() } as unknown as JsonObject;
+  registry.add("engine::cluster::engines", list, Query, async ({ logs, local }) => {
+    if (!engines) {
+      return {
+        cluster: null,
+        connected: false,
+        keeper: null,
+        takeovers: 0,
+        log: null,
+        engines: [],
+      };
+    }
+    const { cluster, isConnected: connected, keeper, takeovers, log } = engines;
+    const link_ends = Object.fromEntries(engines.ends());
+    const listed = engines.list();
+    const all = { cluster, connected, keeper, takeovers, log, link_ends, engines: listed };
+    if (!logs || local) return all as unknown as JsonObject;
+    const theirs = await askEngines(worker, engines, "engine::cluster::engines", {});
+    const logOf = ({ life, link }: EngineView): unknown => {
+      if (link === null) return log;
+      const answer = theirs.find((one) => one.life === life)?.result;
+      return (answer as JsonObject | undefined)?.log ?? null;
+    };
+    const withLogs = listed.map((one) => ({ ...one, log: logOf(one) }));
+    return { ...all, engines: withLogs } as unknown as JsonObject;
   });
   if (!engines) return;
   worker.registerFunction(ASK_FUNCTION, (payload, _metadata, { caller, function_id }) => {

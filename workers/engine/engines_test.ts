@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Engines } from "../../engine/ports/directory.ts";
+import type { EngineLinkView, Engines, EngineView } from "../../engine/ports/directory.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { RecordingWorker } from "../../tests/fakes/recording_worker.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
@@ -10,21 +10,26 @@ const ENGINES: Engines = {
   cluster: "shop",
   life: "aaaa",
   isConnected: true,
+  keeper: "aaaa",
   takeovers: 0,
-  ends: () => new Map(),
+  log: null,
+  ends: () => new Map([["gone", 1]]),
   orderOf: (id) => ({ at: 0, id }),
   list: () => [
     { life: "aaaa", name: "a", version: "1", state: "here", keeper: false, link: null },
   ],
 };
 
-function setup(engines: Engines | undefined = ENGINES) {
+function setup(
+  engines: Engines | undefined = ENGINES,
+  answer: (request: JsonObject) => JsonObject | undefined = () => ({ workers: [] }),
+) {
   const offers = new RecordingWorker();
   const called: JsonObject[] = [];
   const worker = Object.assign(offers, {
     trigger: (request: JsonObject) => {
       called.push(request);
-      return Promise.resolve({ workers: [] });
+      return Promise.resolve(answer(request) ?? Promise.reject(new Error("gone")));
     },
   }) as unknown as Worker & RecordingWorker;
   const registry = new CheckedFunctions(worker);
@@ -42,8 +47,28 @@ Deno.test("engine::cluster::engines lists them, and says when an engine is alone
   assert.deepEqual(await call("engine::cluster::engines", null), {
     cluster: "shop",
     connected: true,
+    keeper: "aaaa",
+    takeovers: 0,
+    log: null,
+    link_ends: { gone: 1 },
     engines: ENGINES.list(),
   });
+});
+
+Deno.test("engine::cluster::engines has what each engine has of the log, if asked for it", async () => {
+  const log = { kind: "postgres", applied: 7 } as unknown as Engines["log"];
+  const here = ENGINES.list()[0]!;
+  const link = { rtt_ms: 1 } as EngineLinkView;
+  const linked = (life: string): EngineView => ({ ...here, life, state: "linked", link });
+  const engines = { ...ENGINES, log, list: () => [here, linked("b"), linked("gone")] };
+  const answers = { "engine@b": { log: { kind: "postgres", applied: 5 } } };
+  const { call } = setup(engines, ({ namespace }) => answers[namespace as "engine@b"]);
+
+  const shown = await call("engine::cluster::engines", { logs: true }) as { engines: JsonObject[] };
+
+  assert.deepEqual(shown.engines.map(({ log }) => log), [log, answers["engine@b"].log, null]);
+  const own = await call("engine::cluster::engines", { logs: true, local: true }) as typeof shown;
+  assert.ok(own.engines.every((one) => !("log" in one)));
 });
 
 Deno.test("an engine that is alone answers no others", async () => {
@@ -56,6 +81,9 @@ Deno.test("an engine that is alone answers no others", async () => {
   assert.deepEqual(await offers.call("engine::cluster::engines", null, {}), {
     cluster: null,
     connected: false,
+    keeper: null,
+    takeovers: 0,
+    log: null,
     engines: [],
   });
   await assert.rejects(async () => await offers.call("cluster::ask", {}, {}));

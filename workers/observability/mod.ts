@@ -123,7 +123,7 @@ function assemble(
     logs: rings.logs,
     turns,
     isOperator,
-    isInEngine: (id) => directory.worker(id)?.builtin === true,
+    directory,
     ask: engines && ((function_id, payload) => askEngines(worker, engines, function_id, payload)),
   });
   registerLogFunctions(worker, {

@@ -9,6 +9,8 @@ import type { Json } from "../../../mod.ts";
 import { TOKEN_HELP, URL_HELP } from "../../arguments.ts";
 import type { EngineAddress } from "../../connect.ts";
 import { EXIT_FAILED, ExitWith, UsageError } from "../../failure.ts";
+import { checkCluster } from "../../cluster/checks.ts";
+import { readCluster } from "../../cluster/view.ts";
 import { compactJson, count, printable, renderTable } from "../../render.ts";
 import type { Terminal } from "../../terminal.ts";
 import {
@@ -102,6 +104,7 @@ async function askEngine(
         ...checks,
         checkSuspects(await readSuspects(engine)),
         ...await checkListeners(info, engine),
+        ...checkCluster(await readCluster(engine, true)),
         ...[checkDescriptors(info)].filter((check) => check !== undefined),
       ],
     };

@@ -62,11 +62,12 @@ Deno.test("doctor prints its checks, and that all are ok", async () => {
     "ok      control key     This command line may manage workers",
     "ok      disk            A small value is on disk after 3 ms",
     "ok      workers answer  Every worker answers the engine's pings",
+    "ok      cluster         This engine is alone; see docs/cluster.md",
     "ok      port 49134      The engine serves workers",
     "ok      port 3111       It is free for http",
     "ok      port 3113       It is free for console",
     "ok      microVMs        Workers in microVMs run with KVM",
-    "All 10 checks are well",
+    "All 11 checks are well",
   ]);
   assert.equal(terminal.openConnections, 0);
 });
@@ -77,7 +78,7 @@ Deno.test("doctor says what to do, and a warning does not fail it", async () => 
   assert.equal(await run({}), 0);
   const at = terminal.outLines.findIndex((line) => line.includes("disk"));
   assert.equal(terminal.outLines[at + 1], "        Use a faster disk");
-  assert.equal(terminal.outLines.at(-1), "0 checks failed, 1 warning, of 10");
+  assert.equal(terminal.outLines.at(-1), "0 checks failed, 1 warning, of 11");
 });
 
 Deno.test("doctor ends with 1 when a check fails", async () => {

@@ -19,6 +19,7 @@ import type { WorkerStatus } from "../../../engine/mod.ts";
 import type { Json } from "../../../mod.ts";
 import { readTimeout, TIMEOUT_S, TOKEN_HELP, URL_HELP } from "../../arguments.ts";
 import type { CallOptions, EngineAddress, EngineConnection } from "../../connect.ts";
+import { readFarWorkers, renderFarWorkers } from "../../cluster/view.ts";
 import { showProgress } from "../../progress.ts";
 import { compactJson } from "../../render.ts";
 import { interruptible, type Terminal } from "../../terminal.ts";
@@ -89,6 +90,8 @@ function listWorkers(command: Command, terminal: Terminal): void {
       const shown = workers.flatMap(({ replicas }) => replicas.flatMap((one) => one.worker_ids));
       const suspects = renderSuspects(await readSuspects(engine), new Set(shown));
       for (const line of suspects) terminal.out(line);
+      const others = renderFarWorkers(await readFarWorkers(engine), terminal.wall());
+      for (const line of others) terminal.out(line);
     });
 }
 

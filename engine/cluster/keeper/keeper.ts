@@ -12,6 +12,7 @@
  */
 import { EngineError, thrownText } from "../../../sdk/typescript/wire/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { ClusterLogView } from "../../ports/directory.ts";
 import type { Log } from "../../ports/log.ts";
 import { isNotOwner, type LeaderKey, type StateLog } from "../../ports/state_log.ts";
 import type { Store } from "../../ports/store.ts";
@@ -71,6 +72,8 @@ export class Keeper implements AsyncDisposable {
   #keepsSince: number | undefined;
   #takeovers = 0;
   #problem = "";
+  /** When the log was reached last, and how many messages were missing here then. */
+  #followed: { readonly at: number; readonly behind: number } | undefined;
 
   /** Begins at once. */
   constructor(setup: KeeperSetup) {
@@ -99,6 +102,20 @@ export class Keeper implements AsyncDisposable {
     return this.#setup.clock.now() - this.#movedAt < EXPECT_MS;
   }
 
+  /** What this engine has of the log. */
+  get followed(): Pick<ClusterLogView, "applied" | "behind" | "seen_ms_ago" | "bytes" | "problem"> {
+    const { view, log, clock } = this.#setup;
+    const { at, behind } = this.#followed ?? {};
+    const isKept = this.#keepsSince !== undefined;
+    return {
+      applied: view.applied,
+      behind: isKept ? 0 : behind ?? null,
+      seen_ms_ago: isKept ? 0 : at === undefined ? null : Math.round(clock.now() - at),
+      bytes: log.bytes,
+      problem: this.#problem || null,
+    };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ending.abort();
     await this.#running;
@@ -106,13 +123,21 @@ export class Keeper implements AsyncDisposable {
 
   /** Applies what the keeper wrote, while that is another engine. */
   async #follow(): Promise<void> {
-    const { view, log } = this.#setup;
     while (!this.#ending.signal.aborted) {
       if (this.#keepsSince === undefined) {
-        await view.catchUp(log).then(() => this.#noProblem(), (thrown) => this.#note(thrown));
+        await this.#catchUp().then(() => this.#noProblem(), (thrown) => this.#note(thrown));
       }
       await this.#pause(FOLLOW_MS);
     }
+  }
+
+  async #catchUp(): Promise<void> {
+    const { view, log, clock } = this.#setup;
+    const end = await log.end();
+    const missing = (): number => Math.max(0, end.number - view.applied);
+    this.#followed = { at: clock.now(), behind: missing() };
+    await view.catchUp(log, end);
+    this.#followed = { at: clock.now(), behind: missing() };
   }
 
   async #run(): Promise<void> {

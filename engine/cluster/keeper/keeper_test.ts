@@ -80,6 +80,9 @@ Deno.test("one of several engines keeps the state, the others follow it", async 
   await put(keeper.kept, ["k"], 1);
   await pass([a, b, c], () => c.view.applied === server.last);
   assert.equal(keeper.keeper.takeovers, 1);
+  await pass([a, b, c], () => c.keeper.followed.behind === 0);
+  assert.equal(c.keeper.followed.applied, server.last);
+  assert.ok(c.keeper.followed.seen_ms_ago! <= 1_000);
   await assert.rejects(c.kept.get(["k"]), { code: "store_unavailable" });
 });
 

@@ -7,6 +7,7 @@
  * @module
  */
 import { thrownText } from "../../../sdk/typescript/wire/errors.ts";
+import type { ClusterLogView } from "../../ports/directory.ts";
 import type { LeaderKey, StateLog } from "../../ports/state_log.ts";
 import type { StateCheck, StoreFile } from "../../ports/store.ts";
 import { runInThread } from "../../store/state_thread.ts";
@@ -62,6 +63,8 @@ class Keeping implements ClusterKeeping {
   readonly #startedAt: number;
   #keeper: Keeper | undefined;
   #opening: Promise<void> = Promise.resolve();
+  /** Why the log could not be opened. */
+  #problem: string | null = null;
   readonly #opened = new AsyncDisposableStack();
 
   constructor(setup: KeepingSetup) {
@@ -87,6 +90,18 @@ class Keeping implements ClusterKeeping {
 
   get takeovers(): number {
     return this.#keeper?.takeovers ?? 0;
+  }
+
+  get log(): ClusterLogView {
+    const { log, copies, require_sync, insecure } = this.#setup.parts.settings;
+    const kind = log === "jetstream" ? "jetstream" : "postgres";
+    return {
+      kind,
+      copies: kind === "jetstream" ? copies : null,
+      require_sync: require_sync && !insecure,
+      ...this.#keeper?.followed ??
+        { applied: null, behind: null, seen_ms_ago: null, bytes: 0, problem: this.#problem },
+    };
   }
 
   start(): void {
@@ -118,7 +133,7 @@ class Keeping implements ClusterKeeping {
         const reason = thrownText(thrown);
         if (this.#ending.signal.aborted) return;
         if (reason !== problem) report.error("the log of the state cannot be opened", { reason });
-        problem = reason;
+        this.#problem = problem = reason;
       }
       await new Promise<void>((resolve) => {
         const cancel = clock.after(OPEN_AGAIN_MS, resolve);

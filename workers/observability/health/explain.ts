@@ -23,6 +23,10 @@ import type { SpanStore } from "../traces/store.ts";
 /** Payload of `engine::traces::explain`. */
 export const ExplainRequest = v.object({
   invocation_id: v.pipe(v.string(), v.trim(), v.minLength(1), v.maxLength(200)),
+  /** Asked by another engine: the call that came from there, whose span is the given one. */
+  trace_id: v.nullish(v.pipe(v.string(), v.maxLength(200))),
+  /** This engine alone is asked. */
+  local: v.nullish(v.boolean()),
 });
 
 /** Log records in an answer. */
@@ -36,6 +40,8 @@ export interface ExplainSetup {
   readonly recording: "all" | "some" | "none";
   /** Whether a connection belongs to a built-in worker. */
   isInEngine(worker_id: string): boolean;
+  /** Name of the other engine that a connection leads to; `undefined`: to none. */
+  engineOf(worker_id: string): string | undefined;
 }
 
 /** A candidate replica of the call. */
@@ -45,6 +51,8 @@ export interface Replica {
   readonly in_flight: number;
   readonly passed_over: string | null;
   readonly chosen: boolean;
+  /** The connection leads to another engine, which has that name. */
+  readonly isEngine: boolean;
 }
 
 /** Milliseconds; `null`: unknown. */
@@ -66,6 +74,8 @@ export interface Explained {
   readonly attempts: readonly StoredSpan[];
   /** Whether a built-in worker ran it. */
   readonly inEngine: boolean;
+  /** Name of the other engine that it was sent to. */
+  readonly engine: string | undefined;
   /** The HTTP request that it handled. */
   readonly request: StoredSpan | undefined;
   readonly logs: readonly LogRecord[];
@@ -74,7 +84,8 @@ export interface Explained {
 
 /**
  * Explains the call that an id names: the engine's id of the call, the caller's, the id of a span,
- * or a trace, which stands for its first call.
+ * or a trace, which stands for its first call. With `within`, the id of a trace, it explains the
+ * call of that trace which was made by the span with the id.
  *
  * @throws {EngineError} `NOT_FOUND`, saying what is recorded and how far back.
  */
@@ -83,8 +94,10 @@ export function explain(
   id: string,
   withPayloads: boolean,
   nowMs: number,
+  within?: string,
 ): JsonObject {
-  const call = findCall(setup.spans, id);
+  const { spans: all } = setup;
+  const call = within === undefined ? findCall(all, id) : callBelow(all, within, id);
   if (!call) throw notFound(setup, id, nowMs);
   const explained = gather(setup, call, withPayloads, nowMs);
   const { span, replicas, timing, nested, logs } = explained;
@@ -92,7 +105,10 @@ export function explain(
     found: true,
     lines: explainLines(explained),
     span: wireSpan(span, withPayloads),
-    replicas: replicas === null ? null : replicas.map((replica) => ({ ...replica })),
+    replicas: replicas === null ? null : replicas.map(({ isEngine, ...replica }) => ({
+      ...replica,
+      ...isEngine && { engine: replica.name },
+    })),
     timing: { ...timing },
     nested: nested.map((each) => ({
       function_id: each.name,
@@ -104,7 +120,13 @@ export function explain(
     ended_by: attributeText(span, "engine.ended_by") ?? null,
     stacktrace: attributeText(span, "exception.stacktrace") ?? null,
     trace_id: span.trace_id,
+    ...explained.engine !== undefined && { engine: explained.engine },
   };
+}
+
+/** The call that another engine made of one there. */
+function callBelow(spans: SpanStore, trace_id: string, span_id: string): StoredSpan | undefined {
+  return callsIn(spans.trace(trace_id, false)).find((span) => span.parent_span_id === span_id);
 }
 
 function findCall(spans: SpanStore, given: string): StoredSpan | undefined {
@@ -128,7 +150,7 @@ function callAround(spans: SpanStore, span: StoredSpan): StoredSpan | undefined 
 }
 
 function gather(
-  { spans, logs, isInEngine }: ExplainSetup,
+  { spans, logs, isInEngine, engineOf }: ExplainSetup,
   call: StoredSpan,
   withPayloads: boolean,
   nowMs: number,
@@ -142,7 +164,7 @@ function gather(
   const found = logs.find({ trace_id: span.trace_id }, { offset: 0, limit: 1_000, order: "asc" });
   return {
     span,
-    replicas: replicasOf(span),
+    replicas: replicasOf(span, engineOf),
     timing: timingOf(span, handler, nowMs),
     nested: callsIn(trace).filter(({ parent_span_id }) => around.has(parent_span_id ?? "")),
     attempts: callsIn(trace).filter((each) =>
@@ -150,6 +172,7 @@ function gather(
       attributeText(each, "engine.caller_id") === attributeText(span, "engine.caller_id")
     ),
     inEngine: isInEngine(attributeText(span, "engine.worker_id") ?? ""),
+    engine: engineOf(attributeText(span, "engine.worker_id") ?? ""),
     request: trace.find((each) =>
       each.span_id === span.parent_span_id && attributeText(each, "engine.kind") === "http"
     ),
@@ -182,7 +205,10 @@ function wireOf(
   return Math.max(0, wire_ms);
 }
 
-function replicasOf(span: StoredSpan): Replica[] | null {
+function replicasOf(
+  span: StoredSpan,
+  engineOf: ExplainSetup["engineOf"],
+): Replica[] | null {
   const replicas = attributeOf(span, "engine.replicas");
   if (!Array.isArray(replicas)) return null;
   const chosen = attributeText(span, "engine.worker_id");
@@ -197,6 +223,7 @@ function replicasOf(span: StoredSpan): Replica[] | null {
       in_flight: Number(in_flight),
       passed_over: passed_over === null ? null : String(passed_over),
       chosen: worker_id === chosen,
+      isEngine: engineOf(String(worker_id)) !== undefined,
     };
   });
 }
@@ -269,14 +296,16 @@ function begin({ span, request }: Explained): string[] {
   return lines;
 }
 
-function choice({ span, replicas }: Explained): string[] {
+function choice(explained: Explained): string[] {
+  const { span, replicas } = explained;
   const worker = attributeText(span, "engine.worker");
   if (worker === undefined && !replicas?.length) {
     const isUnknown = attributeText(span, "engine.error_code") === "function_not_found";
     return [isUnknown ? `No worker ran it: none offered ${span.name}` : "No worker ran it"];
   }
   if (replicas === null) {
-    return [`${worker} ran it; the other replicas are not recorded for this call`];
+    const ran = explained.engine === undefined ? worker : `engine ${worker}`;
+    return [`${ran} ran it; the other replicas are not recorded for this call`];
   }
   const nameOf = naming(replicas);
   const chosen = replicas.find((replica) => replica.chosen);
@@ -299,8 +328,12 @@ function choice({ span, replicas }: Explained): string[] {
 /** Distinguishes replicas with the same name by the start of their connection's id. */
 function naming(replicas: readonly Replica[]): (replica: Replica) => string {
   const names = replicas.map(({ name }) => name);
-  return ({ name, worker_id }) =>
-    names.indexOf(name) === names.lastIndexOf(name) ? name : `${name} ${worker_id.slice(0, 8)}`;
+  return ({ name, worker_id, isEngine }) => {
+    const shown = isEngine ? `engine ${name}` : name;
+    return names.indexOf(name) === names.lastIndexOf(name)
+      ? shown
+      : `${shown} ${worker_id.slice(0, 8)}`;
+  };
 }
 
 function why(chosen: Replica | undefined, able: readonly Replica[], count: number): string {
@@ -342,9 +375,9 @@ function work(explained: Explained): string[] {
 }
 
 /** How the time after sending was spent. */
-function handling({ timing, inEngine, span }: Explained): string[] {
+function handling({ timing, inEngine, engine, span }: Explained): string[] {
   const { queued_ms, wire_ms, handler_ms, total_ms } = timing;
-  if (queued_ms === null) return [];
+  if (queued_ms === null || engine !== undefined) return [];
   if (handler_ms === null) {
     if (inEngine) return ["It ran inside the engine, without a network connection"];
     if (span.end_ms === null) return [];

@@ -14,6 +14,8 @@ import { explain, type Explained, explainLines, ExplainRequest, type Replica } f
 const NOW = NOON + 5_000;
 const CALL = idOf(1, 16);
 const HANDLER = idOf(2, 16);
+/** One connection leads to another engine. */
+const engineOf = (id: string): string | undefined => id === "link" ? "b" : undefined;
 
 /** A call with its handler's span, two nested calls and two lines; a request before it. */
 function setup(recording: "all" | "some" | "none" = "all") {
@@ -60,7 +62,7 @@ function setup(recording: "all" | "some" | "none" = "all") {
   logs.add(newLog({ trace_id, span_id: idOf(3, 16), body: "of another call" }));
   const ask = (id: string, withPayloads = false) =>
     explain(
-      { spans: it.store, logs, recording, isInEngine: (id) => id === "w-9" },
+      { spans: it.store, logs, recording, isInEngine: (id) => id === "w-9", engineOf },
       id,
       withPayloads,
       NOW,
@@ -166,7 +168,13 @@ Deno.test("explain() reports a trace without calls", () => {
 Deno.test("explain() reports that nothing is recorded yet", () => {
   const { store } = recorded();
   const logs = new LogRing(1);
-  const setup = { spans: store, logs, recording: "all", isInEngine: () => false } as const;
+  const setup = {
+    spans: store,
+    logs,
+    recording: "all",
+    isInEngine: () => false,
+    engineOf,
+  } as const;
 
   assert.throws(() => explain(setup, "i-1", true, NOW), { message: /no calls are recorded yet/ });
 });
@@ -192,6 +200,31 @@ Deno.test("explain() states that a built-in worker runs inside the engine", () =
   assert.match((ask("i-13").lines as string[]).join("\n"), /^It ran inside the engine/m);
 });
 
+Deno.test("explain() names the engine that a call was sent to, and finds it there", () => {
+  const { ask, traces, store, logs } = setup();
+  const callee = { worker_id: "link", name: "b" };
+  const candidates = [
+    { worker_id: "w-2", name: "orders", in_flight: 17, passed_over: null },
+    { worker_id: "link", name: "b", in_flight: 0, passed_over: null },
+  ];
+  const [span_id, parent_span_id] = [idOf(14, 16), idOf(14, 16)];
+  traces.add(callSpan({ span_id, invocation_id: "i-14", callee, candidates }));
+  traces.add(callSpan({ span_id: idOf(15, 16), invocation_id: "i-15", parent_span_id }));
+
+  const { engine, lines, replicas } = ask("i-14");
+  assert.equal(engine, "b");
+  const text = (lines as string[]).join("\n");
+  assert.match(text, /^engine b ran it: of 2 replicas it was the least busy \(idle\)$/m);
+  assert.match(text, /^Other candidates: orders \(running 17\)$/m);
+  assert.doesNotMatch(text, /telemetry/);
+  assert.equal((replicas as JsonObject[])[1]!.engine, "b");
+
+  // The other engine is asked by the span of the call that came from here.
+  const sources = { spans: store, logs, recording: "all", isInEngine: () => false, engineOf };
+  const there = explain(sources as never, span_id, false, NOW, idOf(1, 32));
+  assert.equal((there.span as JsonObject).span_id, idOf(15, 16));
+});
+
 for (const payload of [null, {}, { invocation_id: 5 }, { invocation_id: " " }]) {
   Deno.test(`ExplainRequest refuses ${JSON.stringify(payload)}`, () => {
     assert.equal(v.safeParse(ExplainRequest, payload).success, false);
@@ -207,6 +240,7 @@ function lines(changes: Partial<Explained>, call: Parameters<typeof callSpan>[0]
     nested: [],
     attempts: [span],
     inEngine: false,
+    engine: undefined,
     request: undefined,
     logs: [],
     nowMs: NOON + 3_000,
@@ -218,7 +252,15 @@ const NEVER_SENT = { queued_ms: null, wire_ms: null, handler_ms: null, total_ms:
 
 function replica(changes: Partial<Replica>): Replica {
   const { name = "orders", ...rest } = changes;
-  return { worker_id: name, name, in_flight: 0, passed_over: null, chosen: false, ...rest };
+  return {
+    worker_id: name,
+    name,
+    in_flight: 0,
+    passed_over: null,
+    chosen: false,
+    isEngine: false,
+    ...rest,
+  };
 }
 
 Deno.test("explainLines() begins with caller, function, time and request", () => {

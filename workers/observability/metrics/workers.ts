@@ -27,6 +27,8 @@ export interface WorkerSample {
   readonly cpu_percent: number | null;
   /** The largest recent lag; `null` if the SDK does not report it. */
   readonly event_loop_lag_ms: number | null;
+  /** Name of the other engine that the connection leads to; absent for a worker. */
+  readonly engine?: string;
 }
 
 /** How busy the handlers of a connection are, as its SDK reports it. */
@@ -150,6 +152,7 @@ export class WorkerMonitor {
         memory_bytes: used?.memory_bytes ?? report?.memory_bytes ?? null,
         cpu_percent: used?.cpu_percent ?? report?.cpu_percent ?? null,
         event_loop_lag_ms: report?.lag_ms ?? null,
+        ...view.engine !== undefined && { engine: view.engine },
       };
     });
   }

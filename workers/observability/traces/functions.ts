@@ -7,6 +7,7 @@
  * @module
  */
 import type { Clock } from "../../../engine/ports/clock.ts";
+import type { Directory } from "../../../engine/ports/directory.ts";
 import type { CallTraces } from "../../../engine/ports/telemetry.ts";
 import type { Handler } from "../../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
@@ -46,8 +47,8 @@ export interface TraceFunctionsSetup {
   readonly turns: SearchTurns;
   /** Whether the caller, given by its connection, may see payloads and remove spans. */
   isOperator(caller: string | undefined): boolean;
-  /** Whether a connection belongs to a built-in worker. */
-  isInEngine(worker_id: string): boolean;
+  /** Says which connections are of built-in workers or lead to other engines. */
+  readonly directory: Pick<Directory, "worker">;
   /** Asks the other engines of the cluster; `undefined`: there are none. */
   readonly ask?: ((function_id: string, payload: Json) => Promise<EngineAnswer[]>) | undefined;
 }
@@ -99,16 +100,39 @@ export function registerTraceFunctions(
     },
   );
   register("traces::map", "Who called what and who ran it, as a graph", mapHandler(setup));
-  register("traces::explain", "How a call went, and why", async (payload, _, context) => {
-    const { explain, ExplainRequest } = await import("../health/explain.ts");
-    const { invocation_id } = fit(context.function_id, ExplainRequest, payload);
-    const recording = recordingOf(traces);
-    const { logs, isInEngine } = setup;
-    const sources = { spans: store, logs, recording, isInEngine } as const;
-    const isOperator = setup.isOperator(context.caller);
-    return await explain(sources, invocation_id, isOperator, clock.wall());
-  });
+  register("traces::explain", "How a call went, and why", explainHandler(setup));
   register("sampling::rules", "Which part of the traces is recorded", () => rulesOf(traces, clock));
+}
+
+/** Explains a call, with the other engines of the cluster where they had a part in it. */
+function explainHandler(setup: TraceFunctionsSetup): Handler {
+  const { clock, store, traces, ask } = setup;
+  return async (payload, _metadata, context) => {
+    const { explain, ExplainRequest } = await import("../health/explain.ts");
+    const { explainElsewhere, explainThere } = await import("../health/explain_far.ts");
+    const query = fit(context.function_id, ExplainRequest, payload);
+    const { logs, directory } = setup;
+    const sources = {
+      spans: store,
+      logs,
+      recording: recordingOf(traces),
+      isInEngine: (id: string) => directory.worker(id)?.builtin === true,
+      engineOf: (id: string) => directory.worker(id)?.engine,
+    };
+    const isOperator = setup.isOperator(context.caller);
+    const { invocation_id: id, trace_id, local } = query;
+    const [asked, within] = [local ? undefined : ask, trace_id ?? undefined];
+    try {
+      const own = explain(sources, id, isOperator, clock.wall(), within);
+      return asked ? await explainThere(own, asked) : own;
+    } catch (thrown) {
+      const other = asked && (thrown as { code?: unknown }).code === "NOT_FOUND"
+        ? await explainElsewhere(id, asked)
+        : undefined;
+      if (!other) throw thrown;
+      return other;
+    }
+  };
 }
 
 /** Caches the last map for a moment, since it scans many spans. */

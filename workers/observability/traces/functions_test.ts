@@ -19,9 +19,9 @@ function setup() {
   const index = new TraceIndex(store, clock);
   const isOperator = (caller: string | undefined): boolean => caller === "boss";
   const logs = new LogRing(1_000);
-  const isInEngine = (): boolean => false;
+  const directory = { worker: () => undefined };
   const turns = new SearchTurns(clock);
-  const parts = { clock, traces, store, index, logs, turns, isOperator, isInEngine };
+  const parts = { clock, traces, store, index, logs, turns, isOperator, directory };
   registerTraceFunctions(offers, parts);
   const call = async (name: string, payload: Json = null, caller = "caller") =>
     await offers.call(`engine::${name}`, payload, { caller }) as JsonObject;

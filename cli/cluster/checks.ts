@@ -1,0 +1,132 @@
+/**
+ * What `engine doctor` says of a cluster: NATS, versions, the keeper, its log, slow links.
+ *
+ * @module
+ */
+import type { DoctorCheck } from "../commands/engine/doctor_checks.ts";
+import { count, printable, renderBytes, renderShortDuration } from "../render.ts";
+import { ALONE, type ClusterView, type EngineRow, keeperLine } from "./view.ts";
+
+/** A log that was not seen for longer is not followed. */
+const SEEN_MS_MAX = 5_000;
+/** Messages that an engine may lack without a word. */
+const BEHIND_MAX = 1_000;
+/** Bytes that may wait for a link. */
+const QUEUED_BYTES_MAX = 1024 * 1024;
+const COPIES_MIN = 3;
+
+/** The checks; one for an engine that is alone. */
+export function checkCluster(view: ClusterView): DoctorCheck[] {
+  if (view.cluster === null) return [check("cluster", "ok", ALONE, null)];
+  return [
+    checkNats(view),
+    checkVersions(view),
+    ...view.log ? [checkKeeper(view), checkLog(view), checkDurability(view)] : [],
+    checkLinks(view),
+  ];
+}
+
+function check(
+  name: string,
+  status: DoctorCheck["status"],
+  message: string,
+  remedy: string | null,
+  measured: number | null = null,
+): DoctorCheck {
+  return { name, status, measured, message: printable(message), remedy };
+}
+
+function checkNats({ cluster, connected, engines }: ClusterView): DoctorCheck {
+  const others = engines.length - 1;
+  if (!connected) {
+    const message = `NATS of cluster ${cluster} is away; calls of workers here go on`;
+    const remedy = "Start its nodes, and see engine.cluster.nats; the log of the engine says why";
+    return check("cluster", "fail", message, remedy, others);
+  }
+  const message = `Cluster ${cluster} links this engine to ${count(others, "other engine")}`;
+  if (others > 0) return check("cluster", "ok", message, null, others);
+  const remedy = "Start the others with the same name and NATS service in engine.cluster";
+  return check("cluster", "warn", message, remedy, others);
+}
+
+function checkVersions({ engines }: ClusterView): DoctorCheck {
+  const versions = new Set(engines.map(({ version }) => version));
+  const name = "cluster versions";
+  if (versions.size === 1) return check(name, "ok", `All engines are ${[...versions][0]}`, null);
+  const each = engines.map(({ name, version }) => `${name} ${version}`).join(", ");
+  const remedy = "Well for an update in steps; then give all engines one version";
+  return check(name, "warn", `Engines differ: ${each}`, remedy, versions.size);
+}
+
+function checkKeeper(view: ClusterView): DoctorCheck {
+  const isThere = view.engines.some(({ keeper }) => keeper);
+  const remedy = isThere
+    ? null
+    : "One engine with keeper: true has to reach NATS and the log; the logs of engines say why " +
+      "they do not keep the state";
+  return check("keeper", isThere ? "ok" : "fail", keeperLine(view), remedy);
+}
+
+function checkLog({ log, engines }: ClusterView): DoctorCheck {
+  const name = "state log";
+  if (log?.problem) {
+    const remedy = "See that the log's servers run and may be reached, as the message says";
+    return check(name, "fail", log.problem, remedy);
+  }
+  const late = engines.filter(isLate);
+  if (late.length === 0) {
+    const message = `All engines follow the log, ${renderBytes(log!.bytes)} since its snapshot`;
+    return check(name, "ok", message, null, 0);
+  }
+  const each = late.map(({ name, log }) => `${name} (${lateText(log!)})`).join(", ");
+  const remedy = "See what keeps those engines busy; after a death of the keeper they need longer";
+  return check(name, "warn", `Engines are behind: ${each}`, remedy, late.length);
+}
+
+function isLate({ log }: EngineRow): boolean {
+  if (!log) return false;
+  return log.problem !== null || (log.behind ?? Infinity) > BEHIND_MAX ||
+    (log.seen_ms_ago ?? Infinity) > SEEN_MS_MAX;
+}
+
+function lateText({ problem, behind, seen_ms_ago }: NonNullable<EngineRow["log"]>): string {
+  if (problem !== null) return problem;
+  if (behind === null || seen_ms_ago === null) return "it has nothing yet";
+  if (behind > BEHIND_MAX) return `${behind} messages`;
+  return `not seen for ${renderShortDuration(seen_ms_ago)}`;
+}
+
+function checkDurability({ log }: ClusterView): DoctorCheck {
+  const { kind, copies, require_sync } = log!;
+  const name = "durability";
+  if (!require_sync) {
+    const message = "The log may acknowledge writes that are not on the disk yet";
+    const remedy = kind === "postgres"
+      ? "Set fsync and synchronous_commit to on, and remove insecure and require_sync: false"
+      : "Set sync_interval: always in nats-server, and remove insecure and require_sync: false";
+    return check(name, "warn", message, remedy);
+  }
+  if (copies !== null && copies < COPIES_MIN) {
+    const message = "The log has one copy, which is lost with its machine";
+    return check(name, "warn", message, "Run three NATS nodes and set copies: 3", copies);
+  }
+  const where = kind === "postgres" ? "Postgres" : `${copies} nodes of JetStream`;
+  return check(name, "ok", `What is acknowledged is on the disk of ${where}`, null, copies);
+}
+
+function checkLinks({ engines, link_ends = {} }: ClusterView): DoctorCheck {
+  const name = "links";
+  const full = engines.filter(({ link }) => (link?.queued_bytes ?? 0) > QUEUED_BYTES_MAX);
+  const behind = link_ends["behind"] ?? 0;
+  const lost = link_ends["lost"] ?? 0;
+  if (full.length > 0) {
+    const each = full.map(({ name, link }) => `${name} (${renderBytes(link!.queued_bytes)})`);
+    const remedy = "Those engines read too slowly: see their CPU, or move workers away from them";
+    return check(name, "warn", `Frames wait for ${each.join(", ")}`, remedy, full.length);
+  }
+  if (behind + lost === 0) return check(name, "ok", "No link lost a message or was too slow", null);
+  const message = `Links have ended since an engine was too slow (${behind}) or a message was ` +
+    `lost (${lost})`;
+  const remedy = "See slow consumers in /varz of the NATS nodes, and the CPU of the engines";
+  return check(name, "warn", message, remedy, behind + lost);
+}
