@@ -153,16 +153,9 @@ export class Link implements Connection {
     this.#outgoing.windowBytes = bytes;
   }
 
-  /** Begins to pass frames on, and introduces the other engine to the router. */
+  /** Begins to pass frames on. */
   start(events: ConnectionEvents): void {
     this.#events = events;
-    const { name, version } = this.engine;
-    events.text(JSON.stringify({
-      type: "invokefunction",
-      function_id: "engine::workers::register",
-      action: { type: "void" },
-      data: { name, version, runtime: "engine", capabilities: ["cancel", "timeout", "progress"] },
-    }));
   }
 
   send(text: string): void {

@@ -85,8 +85,8 @@ export class Peer {
   #announcedName: string | undefined;
   /** The observer's handle for it. */
   endpoint: ObservedEndpoint;
-  wantsCancel = false;
-  wantsProgress = false;
+  wantsCancel: boolean;
+  wantsProgress: boolean;
   /** Number of calls that it executes. */
   inflightCalls = 0;
   /** The oldest call that it executes; the others follow in a ring. */
@@ -114,6 +114,8 @@ export class Peer {
     this.connected_at_ms = identity.connected_at_ms;
     this.isBuiltin = identity.info.builtin !== null;
     this.isEngine = identity.info.engine !== undefined;
+    // An engine announces nothing: it is no worker.
+    this.wantsCancel = this.wantsProgress = this.isEngine;
     this.access = identity.info.access;
     this.endpoint = { worker_id: identity.id };
   }
