@@ -91,7 +91,7 @@ export class Builtins {
         return;
       }
       for (const run of runs.reverse()) {
-        if (!run.stack) continue;
+        if (run.state === "stopped") continue; // By hand.
         await this.#end(run);
         this.#set(run, "queued", ELSEWHERE);
       }

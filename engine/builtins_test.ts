@@ -5,6 +5,8 @@ import type { Json } from "../sdk/typescript/wire/protocol.ts";
 import type { BuiltinWorker } from "../workers/kit/define.ts";
 import { BUILTIN_MS_MAX, Builtins, type BuiltinsOptions } from "./builtins.ts";
 import type { BuiltinEntry } from "./ports/config.ts";
+import type { Store } from "./ports/store.ts";
+import { MemoryStore } from "./store/memory_store.ts";
 
 /** A built-in that writes down what is done with it. */
 function recording(name: string, life: string[], fail = { next: false }): BuiltinWorker {
@@ -24,7 +26,8 @@ function recording(name: string, life: string[], fail = { next: false }): Builti
   };
 }
 
-function setup() {
+/** With `kept`, in a cluster: `b` runs where the state is kept. */
+function setup(kept?: Store) {
   const clock = new FakeClock();
   const life: string[] = [];
   const fail = { next: false };
@@ -32,7 +35,11 @@ function setup() {
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
   const directory = { builtinFunctions: () => [] } as unknown as BuiltinsOptions["directory"];
   const builtins = new Builtins({
-    known: [recording("a", life), recording("b", life, fail)],
+    known: [
+      recording("a", life),
+      { ...recording("b", life, fail), ...kept && { kept: "b::get" } },
+    ],
+    ...kept && { kept },
     clock,
     log,
     directory,
@@ -56,6 +63,35 @@ Deno.test("Builtins.apply() starts new workers in the order of the list", async 
     ["a", "ready"],
     ["b", "ready"],
   ]);
+  await builtins.close();
+});
+
+Deno.test("Builtins.keep() runs what belongs to the state while this engine keeps it", async () => {
+  const { builtins, life, fail } = setup(new MemoryStore());
+  const stateOf = (name: string) => builtins.status(name)?.state;
+  await builtins.apply([entry("a"), entry("b")]);
+  assert.deepEqual([life, builtins.kept], [["+a {}"], ["b"]]);
+  assert.deepEqual([stateOf("a"), stateOf("b")], ["ready", "queued"]);
+  assert.match(builtins.status("b")!.reason!, /runs at the engine that keeps the state/);
+
+  await builtins.keep(true);
+  assert.deepEqual([life.at(-1), stateOf("b")], ["+b {}", "ready"]);
+  await builtins.keep(false);
+  assert.deepEqual([life.at(-1), stateOf("b")], ["-b", "queued"]);
+
+  // The state was lost while the worker started: it starts with the state, not by hand.
+  fail.next = true;
+  await builtins.keep(true);
+  assert.equal(stateOf("b"), "failed");
+  await builtins.keep(false);
+  fail.next = false;
+  await builtins.keep(true);
+  assert.equal(stateOf("b"), "ready");
+
+  await builtins.stop("b");
+  await builtins.keep(false);
+  await builtins.keep(true);
+  assert.equal(stateOf("b"), "stopped");
   await builtins.close();
 });
 

@@ -32,6 +32,8 @@ const DUPLICATES_NS = 120e9;
 
 const WRONG_LAST_SEQUENCE = new Set([10071, 10164]);
 const MESSAGE_NOT_FOUND = 10037;
+/** There is a stream of that name with other settings. */
+const OTHER_SETTINGS = 10058;
 
 /** A stream to have. */
 export interface StreamSetup {
@@ -96,8 +98,17 @@ export class JetStream {
     return `nats-server ${version} is older than ${VERSION_MIN.join(".")}`;
   }
 
-  /** Makes a stream unless there is one. */
-  async ensure({ name, subjects, copies, perSubject = -1 }: StreamSetup): Promise<void> {
+  /** Makes a stream unless there is one; one of another number of copies gets this one. */
+  async ensure(setup: StreamSetup): Promise<void> {
+    try {
+      await this.#add(setup);
+    } catch (thrown) {
+      if (!(thrown instanceof JetStreamApiError) || thrown.code !== OTHER_SETTINGS) throw thrown;
+      await this.#manager.streams.update(setup.name, { num_replicas: setup.copies });
+    }
+  }
+
+  async #add({ name, subjects, copies, perSubject = -1 }: StreamSetup): Promise<void> {
     await this.#manager.streams.add({
       name,
       subjects: [...subjects],

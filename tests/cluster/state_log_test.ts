@@ -4,6 +4,7 @@ import { openJetStreamLog } from "../../engine/cluster/jet_stream_log.ts";
 import { openPostgresLog } from "../../engine/cluster/postgres_log.ts";
 import { systemClock } from "../../engine/platform/system_clock.ts";
 import { testStateLog } from "../contracts/state_log_contract.ts";
+import { until } from "../fakes/until.ts";
 import { keptLog } from "./kept_log.ts";
 import { jetStreamLogs, postgresLogs } from "./logs.ts";
 import { startNats, startPostgres, withoutNats, withoutPostgres } from "./servers.ts";
@@ -30,6 +31,32 @@ Deno.test({
 
     assert.equal(await open.append(new Uint8Array(), 0), 1);
     assert.match(log.lines.join(), /warn NATS may lose state/);
+    await line.close();
+  },
+});
+
+Deno.test({
+  name: "a log on JetStream gets more copies when it is opened with more",
+  ignore: withoutNats,
+  async fn() {
+    await using nats = await startNats({ count: 3 });
+    const line = await connect({ servers: [...nats.urls] });
+    const { monitors } = nats;
+    const setup = { line, cluster: "c", monitors, clock: systemClock, log: keptLog() };
+    const open = (copies: number) => openJetStreamLog({ ...setup, copies, insecure: false });
+    await using first = await open(1);
+    await first.append(new Uint8Array([7]), 0);
+
+    await using second = await open(3);
+
+    assert.equal(await second.append(new Uint8Array([8]), 1), 2);
+    const found: number[] = [];
+    for await (const { bytes } of second.read(1)) found.push(bytes[0]!);
+    assert.deepEqual(found, [7, 8]);
+    await until(async () => {
+      const nodes = monitors.map((at) => fetch(`${at}/jsz?streams=true`).then((it) => it.text()));
+      return (await Promise.all(nodes)).every((text) => text.includes('"E_c_STATE"'));
+    });
     await line.close();
   },
 });
