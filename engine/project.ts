@@ -382,7 +382,8 @@ export class Project implements Supervision {
 
 function embeddedText(config: Config): string {
   const names = config.workers.map((entry) => `  - name: ${entry.name}\n`).join("");
-  return `# What this engine runs; every key is described in the README.\nworkers:\n${names}`;
+  const header = "# What this engine runs; docs/reference/config.md of the engine has every key.";
+  return `${header}\nworkers:\n${names}`;
 }
 
 /** @throws {EngineError} `INVALID_ARGUMENTS` when another worker has the name. */

@@ -1,6 +1,6 @@
 /**
  * The steps of the template `quickstart`: two workers in two languages, state and HTTP, as the
- * section "Quickstart, step by step" of the README has them.
+ * section "Quickstart, step by step" of docs/tutorial/first_system.md has them.
  *
  * @module
  */

@@ -2,7 +2,7 @@
  * `deno task quickstart`: show and check the whole system, from an empty directory to an HTTP
  * request, or with `--template jobs` to background jobs with a live page.
  *
- * Creates a project, runs every command that the README lists, shows its output and checks it. The
+ * Creates a project, runs every command of docs/tutorial, shows its output and checks it. The
  * exit code is 0 if everything was as expected, 1 at the first difference, and 2 if the command is
  * not understood.
  *

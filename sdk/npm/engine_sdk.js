@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:83a278028bc01b16cc7eae3e34b332bd93602b9ee56bbac0e716a7e2c7bac093
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:8f73b191dc5f0248994cbde1dc2ff59362a922a52d254929ad4b84e87bcb2a88
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors

@@ -3,7 +3,7 @@
  * others are faked, time passes when the test says so.
  *
  * It implements the engine's side of the wire as far as workers notice, in memory, and so runs in
- * Deno, Node and browsers alike. `docs/testing.md` says where it differs from the engine.
+ * Deno, Node and browsers alike. `docs/how-to/testing.md` says where it differs from the engine.
  *
  * @module
  */

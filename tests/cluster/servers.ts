@@ -11,7 +11,7 @@
  */
 import { until } from "../fakes/until.ts";
 
-/** The version that is installed; what it promises is in docs/reliability.md. */
+/** The version that is installed; what it promises is in docs/explanation/reliability.md. */
 const NATS_VERSION = "v2.15.2";
 const HOST = "127.0.0.1";
 /** A user that owns nothing, on every Linux. */

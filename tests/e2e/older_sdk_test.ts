@@ -1,5 +1,5 @@
 /**
- * SDKs of the previous minor version on this engine: docs/compatibility.md promises that they work.
+ * SDKs of the previous minor version on this engine: docs/reference/compatibility.md promises that they work.
  *
  * `tests/fixtures/` has the packages of 0.1.0 as they were, 57 and 66 KiB: a test that builds them
  * from old sources would need the history, which a copy of the repository need not have.

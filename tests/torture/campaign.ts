@@ -2,7 +2,7 @@
  * What scenarios share: options, chance, an engine with its canary, and the rows they report.
  *
  * A scenario runs in two forms. The long one is for `deno task torture` and keeps the bounds that
- * docs/reliability.md states; the short one is a test of the gate, with less of everything and
+ * docs/explanation/reliability.md states; the short one is a test of the gate, with less of everything and
  * bounds that also hold on a machine that is busy.
  *
  * @module
