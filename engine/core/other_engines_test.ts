@@ -179,3 +179,17 @@ Deno.test("when an engine disconnects, its calls end and its functions are gone"
   assert.deepEqual(results(caller), { "1": "invocation_stopped", "2": "function_not_found" });
   assert.equal(router.runningCalls, 0);
 });
+
+Deno.test("an engine is no operator and no worker, and its rows have its name", () => {
+  const { open, router: { directory } } = fakeRouter();
+  const b = open({ engine: "b" });
+  offer(b);
+  b.say(TYPE);
+  b.say(TRIGGER);
+
+  const { operator, announced, name, engine } = directory.worker(b.worker_id)!;
+  assert.deepEqual([operator, announced, name, engine], [false, false, null, "b"]);
+  assert.equal(directory.function("default", "f")!.engine, "b");
+  assert.equal(directory.triggerType("default", TYPE.id)!.engine, "b");
+  assert.equal(directory.trigger("t1")!.engine, "b");
+});
