@@ -48,6 +48,11 @@ export const COMPILED_SUBSCHEMAS_MAX = 20_000;
 
 /** Values with more parts than this are searched for their first error only. */
 const ALL_ERRORS_PARTS_MAX = 1_000;
+/**
+ * So are the values of schemas with more subschemas: finding all errors takes a second compilation,
+ * 50 ms for 500 of them, and a message that pays for both would delay others by 0.1 s.
+ */
+export const ALL_ERRORS_SUBSCHEMAS_MAX = 250;
 /** Steps for finding the errors after the first. */
 const ALL_ERRORS_STEPS = 200_000;
 /** Characters of allowed values that a message lists. */
@@ -204,6 +209,7 @@ class CompiledSchema {
     const found = this.#run(this.#findFirst, value, CHECK_STEPS, true);
     if (found.length === 0 || found[0] === TOO_MUCH_WORK) return found;
     if (countParts(value, ALL_ERRORS_PARTS_MAX + 1) > ALL_ERRORS_PARTS_MAX) return found;
+    if (this.#metered.subschemas > ALL_ERRORS_SUBSCHEMAS_MAX) return found;
     // Compiled now, since most schemas never get an invalid value.
     this.#findAll ??= compileMetered(this.#metered, this.#steps, true);
     const all = this.#run(this.#findAll, value, ALL_ERRORS_STEPS, false);

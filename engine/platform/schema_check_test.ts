@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import {
+  ALL_ERRORS_SUBSCHEMAS_MAX,
   COMPILED_SUBSCHEMAS_MAX,
   createSchemas,
   PATTERN_CHARS_MAX,
@@ -23,6 +24,17 @@ Deno.test("a valid value has no errors", () => {
   const check = createSchemas().compile(PAIR);
 
   assert.deepEqual(check({ a: 1, b: 2, more: "is allowed" }), []);
+});
+
+Deno.test("a schema of very many parts is compiled once: the first error alone is found", () => {
+  const errors = (subschemas: number): number => {
+    const names = Array.from({ length: subschemas - 1 }, (_, i) => [`p${i}`, { type: "string" }]);
+    const check = createSchemas().compile({ properties: Object.fromEntries(names) });
+    return check({ p0: 0, p1: 1 }).length;
+  };
+
+  assert.equal(errors(ALL_ERRORS_SUBSCHEMAS_MAX), 2);
+  assert.equal(errors(ALL_ERRORS_SUBSCHEMAS_MAX + 1), 1);
 });
 
 Deno.test("prepare() may be called at any time, and changes nothing", () => {
