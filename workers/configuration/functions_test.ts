@@ -250,7 +250,7 @@ Deno.test("a masked secret without one to keep is refused, at its place", async 
   assert.equal(refused.code, "SCHEMA_INVALID");
   assert.deepEqual((refused.details as JsonObject).errors, [{
     path: "/key",
-    message: "is a masked secret that cannot be kept; set it anew",
+    message: "is a masked secret that cannot be kept; set it again",
   }]);
 });
 
