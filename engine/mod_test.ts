@@ -8,10 +8,10 @@ Deno.test("startEngine() and vmStatus() of engine/mod.ts are the real ones", asy
   assert.equal(typeof (await api.vmStatus()).ready, "boolean");
 });
 
-Deno.test("writeSdkCopies() of engine/mod.ts writes both SDKs", async () => {
+Deno.test("writeProjectFiles() of engine/mod.ts writes both SDKs", async () => {
   const directory = await Deno.makeTempDir();
   try {
-    await api.writeSdkCopies(directory);
+    await api.writeProjectFiles(directory);
 
     assert.ok(await Deno.stat(`${directory}/sdk/python/engine_sdk/__init__.py`));
     assert.ok(await Deno.stat(`${directory}/sdk/typescript/engine_sdk.js`));

@@ -44,6 +44,8 @@ function twoEngines(): Engines {
     cluster: "shop",
     life: "1",
     isConnected: true,
+    keeper: "1",
+    log: null,
     takeovers: 1,
     list: () => engines as unknown as EngineView[],
     ends: () => new Map([["closed", 1]]),
