@@ -106,6 +106,16 @@ Deno.test("the Python of the documents compiles", async () => {
   assert.ok(found.length >= 3);
 });
 
+Deno.test("README.md is short, and each page of docs/ is of one of four kinds", () => {
+  const elsewhere = [...PAGES.keys()].filter((path) =>
+    path.startsWith("docs/") &&
+    !/^docs\/(tutorial|how-to|reference|explanation)\/\w+\.md$/.test(path)
+  );
+
+  assert.ok(PAGES.get("README.md")!.split("\n").length < 150);
+  assert.deepEqual(elsewhere, []);
+});
+
 Deno.test("the YAML and JSON of the documents can be read", () => {
   for (const { path, code } of examplesOf(PAGES, "yaml")) checkYaml(code, path);
   for (const { path, code } of examplesOf(PAGES, "json")) {

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { readTexts } from "../fakes/source_tree.ts";
-import { anchorsOf, linksOf } from "./markdown.ts";
+import { anchorsOf, codeBlocks, linksOf } from "./markdown.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** Documents of users' projects: their links are those of the project. */
@@ -47,4 +47,14 @@ Deno.test("anchorsOf() spells headings as GitHub does, and numbers those that re
     "# What both do\n## `engine::x`: a, b\n## Notes\n## Notes\n```sh\n# no heading\n```\n";
 
   assert.deepEqual([...anchorsOf(text)], ["what-both-do", "enginex-a-b", "notes", "notes-1"]);
+});
+
+Deno.test("codeBlocks() finds blocks of lists, without their indentation", () => {
+  const text = "```ts\na;\n```\n* x\n\n  ```yaml\n  a:\n    b: 1\n  ```\n```\nplain\n```\n";
+
+  assert.deepEqual(codeBlocks(text), [
+    { language: "ts", code: "a;\n" },
+    { language: "yaml", code: "a:\n  b: 1\n" },
+    { language: "", code: "plain\n" },
+  ]);
 });

@@ -10,10 +10,14 @@ export interface CodeBlock {
   readonly code: string;
 }
 
-/** All blocks of code, in order. */
+/** All blocks of code, in order; those of lists without their indentation. */
 export function codeBlocks(text: string): CodeBlock[] {
-  return [...text.matchAll(/^```(\w*)[^\n]*\n(.*?)^```$/gms)]
-    .map(([, language, code]) => ({ language: language!, code: code! }));
+  return [...text.matchAll(/^( *)```(\w*)[^\n]*\n(.*?)^\1```$/gms)].map((
+    [, indent, language, code],
+  ) => ({
+    language: language!,
+    code: code!.replaceAll(new RegExp(`^${indent}`, "gm"), ""),
+  }));
 }
 
 /** Where links and pictures lead, outside of code. */
