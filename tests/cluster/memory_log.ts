@@ -24,6 +24,8 @@ export class MemoryLogServer {
   /** Runs before its answer; a throw: the answer is lost for good. */
   beforeAnswer: () => Promise<void> | void = () => {};
 
+  /** Runs before each message that is read. */
+  beforeRead: () => Promise<void> | void = () => {};
   #leader: { readonly life: string; readonly revision: number } | undefined;
 
   open(): StateLog {
@@ -85,6 +87,7 @@ class MemoryLog implements StateLog {
     }
     const next = needsSnapshot ? upTo + 1 : from;
     for (const { number, bytes } of [...messages]) {
+      await this.#server.beforeRead();
       if (number >= next && number <= last) yield { kind: "message", number, bytes };
     }
   }

@@ -70,6 +70,10 @@ export class Keeper implements AsyncDisposable {
   /** When that revision was seen first. */
   #movedAt: number;
   #keepsSince: number | undefined;
+  /** Whether the store of this engine writes to the view, or is about to. */
+  #ownsView = false;
+  /** What is being read of the log for the view; never rejects. */
+  #catchingUp: Promise<void> = Promise.resolve();
   #takeovers = 0;
   #problem = "";
   /** When the log was reached last, and how many messages were missing here then. */
@@ -124,8 +128,10 @@ export class Keeper implements AsyncDisposable {
   /** Applies what the keeper wrote, while that is another engine. */
   async #follow(): Promise<void> {
     while (!this.#ending.signal.aborted) {
-      if (this.#keepsSince === undefined) {
-        await this.#catchUp().then(() => this.#noProblem(), (thrown) => this.#note(thrown));
+      if (!this.#ownsView) {
+        this.#catchingUp = this.#catchUp()
+          .then(() => this.#noProblem(), (thrown) => this.#note(thrown));
+        await this.#catchingUp;
       }
       await this.#pause(FOLLOW_MS);
     }
@@ -214,7 +220,10 @@ export class Keeper implements AsyncDisposable {
     this.#ending.signal.addEventListener("abort", stop);
     const renewing = this.#renew(lease, lost.signal, lose);
     const began = clock.now();
+    this.#ownsView = true;
     try {
+      // Older messages behind newer ones would take the view back.
+      await this.#catchingUp;
       await using store = await openReplicatedStore({
         ...{ log, view, report, memory, clock, signal: lost.signal },
         ...turns && { turns },
@@ -229,6 +238,7 @@ export class Keeper implements AsyncDisposable {
     } finally {
       lose(lost.signal.reason);
       this.#keepsSince = undefined;
+      this.#ownsView = false;
       this.#ending.signal.removeEventListener("abort", stop);
       await renewing;
     }

@@ -151,6 +151,27 @@ Deno.test("a keeper that stops in order leaves the state to another one at once"
   assert.ok(ms < 500, `${ms} ms`);
 });
 
+Deno.test("a new keeper waits for what it was reading of the log", async () => {
+  const server = new MemoryLogServer();
+  const a = await start(server, "a");
+  await pass([a], () => a.serves);
+  await using b = await start(server, "b");
+  const slow = Promise.withResolvers<void>();
+  server.beforeRead = () => slow.promise;
+  for (let i = 0; i < 10; i++) await put(a.kept, ["k"], i);
+  await pass([a, b], () => b.clock.now() > 2_000);
+  server.beforeRead = () => {}; // Only that one is slow.
+
+  await a[Symbol.asyncDispose]();
+  await pass([b], () => b.clock.now() > 4_000);
+  assert.equal(b.serves, false);
+  slow.resolve();
+  await pass([b], () => b.serves);
+
+  assert.equal((await b.kept.get(["k"]))?.value, 9);
+  await put(b.kept, ["k"], 10);
+});
+
 Deno.test("a write without an answer makes the keeper step down, and perhaps again keeper", async () => {
   const server = new MemoryLogServer();
   await using a = await start(server, "a");
