@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "../platform/system_clock.ts";
 import { TaskQueue } from "../platform/task_queue.ts";
 import { createMemoryBudget } from "../platform/memory_budget.ts";
-import { type AnswerPorts, ERROR_BYTES_MAX, readAnswer } from "./answer.ts";
+import { type AnswerPorts, ERROR_BYTES_MAX, PARTS_MAX, readAnswer } from "./answer.ts";
 import { HttpClient } from "./http_client.ts";
 import { rulesOf } from "./target.ts";
 
@@ -65,6 +65,40 @@ Deno.test("text, pages and bytes are no result", async () => {
     const response = () => new Response(bytes, { headers: { "content-type": type } });
     await failing(response, {}, { code: "invalid_response", message: /is no JSON/ });
   }
+});
+
+/** A text of JSON, each character of which is a chunk of its own. */
+async function readChunks(count: number): Promise<string> {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const serving = (async () => {
+    using conn = await listener.accept();
+    await conn.read(new Uint8Array(4_096));
+    const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n";
+    const body = `1\r\n"\r\n${"1\r\nx\r\n".repeat(count - 2)}1\r\n"\r\n0\r\n\r\n`;
+    const bytes = new TextEncoder().encode(head + body);
+    for (let at = 0; at < bytes.length;) at += await conn.write(bytes.subarray(at));
+  })();
+  const client = new HttpClient({ clock: systemClock, resolve: () => Promise.resolve([]) });
+  using _closing = { [Symbol.dispose]: () => client.close() };
+  const url = new URL(`http://127.0.0.1:${listener.addr.port}/`);
+  const request = { url, method: "GET", headers: {}, ownHeaders: {}, body: undefined } as const;
+  const answer = await client.request({ ...request, rules: RULES, signal: never });
+  const ports = { limitBytes: 1_000_000, memory, signal: never, checks: new TaskQueue() };
+  try {
+    using frame = await readAnswer(url, answer, "", ports);
+    return new TextDecoder().decode(frame.bytes);
+  } finally {
+    await serving.catch(() => {}); // The client ends a connection that it has no use for.
+  }
+}
+
+Deno.test("a body may come in many small parts, but not in very many", async () => {
+  assert.equal((await readChunks(PARTS_MAX)).length, PARTS_MAX + 1);
+  await assert.rejects(readChunks(20 * PARTS_MAX), {
+    code: "invalid_response",
+    message: /in more than 10000 small parts/,
+  });
+  assert.equal(memory.usedBytes, 0);
 });
 
 Deno.test("a body cannot end the frame that it is part of", async () => {
