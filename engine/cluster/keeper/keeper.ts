@@ -153,6 +153,8 @@ export class Keeper implements AsyncDisposable {
         await this.#pause(LOOK_MS);
         continue;
       }
+      // The engine may have begun to stop while the key was written.
+      if (this.#ending.signal.aborted) return await this.#release();
       try {
         await this.#keep(renewed);
       } catch (thrown) {

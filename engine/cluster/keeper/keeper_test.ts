@@ -24,7 +24,12 @@ interface Engine extends AsyncDisposable {
 async function start(
   server: MemoryLogServer,
   life: string,
-  options: { readonly mayKeep?: boolean; readonly gone?: Set<string> } = {},
+  options: {
+    readonly mayKeep?: boolean;
+    readonly gone?: Set<string>;
+    /** Stops it while it writes the key for the first time. */
+    readonly endsAtWrite?: boolean;
+  } = {},
 ): Promise<Engine> {
   const directory = await Deno.makeTempDir();
   const report = keptLog();
@@ -33,8 +38,10 @@ async function start(
   const kept = new KeptStore();
   const { mayKeep = true, gone = new Set() } = options;
   const engine = { life, clock, kept, view, serves: false, isCut: false };
+  let asked = 0;
   const key = server.openKey(() => {
     if (engine.isCut) throw new Error("no answer");
+    if (options.endsAtWrite && ++asked === 1) void keeper[Symbol.asyncDispose]();
   });
   const keeper = new Keeper({
     ...{ life, key, view, kept, mayKeep, clock, report, log: server.open() },
@@ -84,6 +91,19 @@ Deno.test("one of several engines keeps the state, the others follow it", async 
   assert.equal(c.keeper.followed.applied, server.last);
   assert.ok(c.keeper.followed.seen_ms_ago! <= 1_000);
   await assert.rejects(c.kept.get(["k"]), { code: "store_unavailable" });
+});
+
+Deno.test("an engine that stops while it takes the key gives it back, and ends", async () => {
+  const server = new MemoryLogServer();
+  await using a = await start(server, "a", { endsAtWrite: true });
+  await using b = await start(server, "b", { mayKeep: false });
+
+  await pass([a, b], () => b.clock.now() > 1_000);
+
+  assert.equal(a.keeper.takeovers, 0);
+  assert.equal(a.serves, false);
+  assert.equal(b.keeper.keeper, undefined);
+  await a.keeper[Symbol.asyncDispose]();
 });
 
 Deno.test("another engine takes over soon when NATS has no line to the keeper", async () => {
