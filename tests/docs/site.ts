@@ -45,7 +45,7 @@ async function installGenerator(): Promise<boolean> {
   if (isThere) return true;
   await Deno.mkdir(CACHE, { recursive: true });
   await Deno.writeTextFile(`${CACHE}/package.json`, '{ "private": true, "type": "module" }\n');
-  const flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--save-exact"];
+  const flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=0"];
   if (!await runs("npm", ["install", ...flags, GENERATOR], CACHE)) return false;
   await Deno.writeTextFile(`${CACHE}/${GENERATOR}`, "");
   return true;
