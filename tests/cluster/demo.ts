@@ -8,7 +8,7 @@
  * @module
  */
 import { type InvocationError, registerWorker, type Worker } from "../../mod.ts";
-import { EngineProcess, freePort } from "../fakes/engine_process.ts";
+import { type EngineProcess, freePort } from "../fakes/engine_process.ts";
 import { until } from "../fakes/until.ts";
 import { startEngine } from "./cluster_process.ts";
 import { type Nats, startNats, withoutNats } from "./servers.ts";
