@@ -50,7 +50,7 @@ Deno.test("an engine that is alone has one check, which is ok", () => {
   const [check, ...more] = checkCluster({ cluster: null, connected: false, engines: [] });
 
   assert.deepEqual([check!.status, more], ["ok", []]);
-  assert.match(check!.message, /alone; see docs\/cluster\.md/);
+  assert.match(check!.message, /alone; see docs\/how-to\/cluster\.md/);
 });
 
 Deno.test("engines that keep their own state have no checks of a log", () => {

@@ -7,7 +7,7 @@ import type { EngineConnection } from "../connect.ts";
 import { count, printable, renderBytes, renderShortDuration, renderTable } from "../render.ts";
 
 /** Shown where an engine has no cluster. */
-export const ALONE = "This engine is alone; see docs/cluster.md";
+export const ALONE = "This engine is alone; see docs/how-to/cluster.md";
 
 /** The log of the state as one engine sees it. */
 export interface LogView {

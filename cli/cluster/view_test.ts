@@ -71,7 +71,7 @@ for (
 
 Deno.test("an engine that is alone is one line", () => {
   const alone = { cluster: null, connected: false, engines: [] };
-  assert.deepEqual(renderCluster(alone), ["This engine is alone; see docs/cluster.md"]);
+  assert.deepEqual(renderCluster(alone), ["This engine is alone; see docs/how-to/cluster.md"]);
 });
 
 Deno.test("workers of other engines are a table, by engine and name", () => {

@@ -15,7 +15,7 @@ Examples:
   engine cluster status
   engine cluster status --json
 
-Several engines as one: docs/cluster.md.`;
+Several engines as one: docs/how-to/cluster.md.`;
 
 /** Adds `engine cluster`. */
 export function addCluster(program: Command, terminal: Terminal): void {

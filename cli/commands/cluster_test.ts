@@ -24,5 +24,5 @@ Deno.test("cluster status of an engine that is alone, or older, is one line", as
   const terminal = new FakeTerminal({});
 
   assert.equal(await terminal.run("cluster", "status"), 0);
-  assert.deepEqual(terminal.outLines, ["This engine is alone; see docs/cluster.md"]);
+  assert.deepEqual(terminal.outLines, ["This engine is alone; see docs/how-to/cluster.md"]);
 });

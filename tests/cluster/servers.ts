@@ -154,6 +154,15 @@ function natsNode({ port, monitor, args, isHealthy }: NodeSetup): NatsNode {
   };
 }
 
+/** What nats-server says of a configuration; nothing is started. */
+export async function checkNats(config: string, env: Record<string, string>): Promise<string> {
+  const args = ["-t", "-c", config];
+  const options = { args, env, clearEnv: true, stdin: "null" } as const;
+  const { stdout, stderr } = await new Deno.Command(natsProgram!, options).output();
+  const decoder = new TextDecoder();
+  return decoder.decode(stdout) + decoder.decode(stderr);
+}
+
 /** A node says so itself: JetStream is there and, in a cluster, has a leader. */
 async function healthy(port: number, jetstream: boolean, count: number): Promise<boolean> {
   const health = await fetch(`http://${HOST}:${port}/healthz`);

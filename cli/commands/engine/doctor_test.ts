@@ -62,7 +62,7 @@ Deno.test("doctor prints its checks, and that all are ok", async () => {
     "ok      control key     This command line may manage workers",
     "ok      disk            A small value is on disk after 3 ms",
     "ok      workers answer  Every worker answers the engine's pings",
-    "ok      cluster         This engine is alone; see docs/cluster.md",
+    "ok      cluster         This engine is alone; see docs/how-to/cluster.md",
     "ok      port 49134      The engine serves workers",
     "ok      port 3111       It is free for http",
     "ok      port 3113       It is free for console",
