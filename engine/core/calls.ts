@@ -249,8 +249,8 @@ export class Calls {
     const { payload } = frame;
     // A built-in caller would have to parse it.
     if (invocation.caller.isBuiltin && payload && payload.parts > JSON_PARTS_MAX) return;
-    const { caller, callerId, callerIdBytes } = invocation;
-    const id = textOf(callerId, 0, callerIdBytes);
+    const { caller, callerId, callerIdAt, callerIdBytes } = invocation;
+    const id = textOf(callerId, callerIdAt, callerIdAt + callerIdBytes);
     const prefix = `{"type":"invocationprogress","invocation_id":"${id}"`;
     caller.replyText(`${prefix},"data":${frame.field("data")}}`);
   }

@@ -29,6 +29,10 @@ export interface NewInvocation {
 
 /** Offset of the four hexadecimal digits that change with every use. */
 const USES_AT = 9;
+/** Both ids of a call. */
+const IDS_BYTES = 2 * UUID_BYTES;
+/** Records whose ids share memory: arrays of their own were four more objects per call. */
+const CHUNK_RECORDS = 256;
 const DIGITS = bytesOf("0123456789abcdef");
 
 /** The open calls. */
@@ -36,6 +40,9 @@ export class Invocations {
   readonly #records: Invocation[] = [];
   readonly #free: Invocation[] = [];
   readonly #secret: string;
+  /** The ids of the last records. */
+  #chunk: Uint8Array = NO_BYTES;
+  #chunkView: DataView = viewOf(NO_BYTES);
   /** Calls opened since the engine's start. */
   #opened = 0;
 
@@ -82,7 +89,7 @@ export class Invocations {
   find(view: DataView, start: number, end: number): Invocation | undefined {
     if (end - start !== UUID_BYTES) return undefined;
     const record = this.#records[slotAt(view, start)];
-    return record?.isOpen && bytesEqual(view, start, record.idView, 0, UUID_BYTES)
+    return record?.isOpen && bytesEqual(view, start, record.idsView, record.idAt, UUID_BYTES)
       ? record
       : undefined;
   }
@@ -116,17 +123,22 @@ export class Invocations {
     record.isOpen = false;
     record.caller = undefined;
     record.callerIdBytes = 0;
-    if (record.callerIdView.byteLength > UUID_BYTES) setCallerId(record, NO_BYTES);
+    if (record.callerId !== record.ids) {
+      setCallerId(record, record.ids, record.idsView, record.idAt + UUID_BYTES);
+    }
     record.callee = undefined;
     this.#free.push(record);
   }
 
   #grow(): Invocation {
     const slot = this.#records.length;
-    // V8 stores the bytes of so small an array inline, but not those of an encoder's result.
-    const id = new Uint8Array(UUID_BYTES);
-    id.set(bytesOf(this.idOf(slot, 0)));
-    const record = new Invocation(slot, id);
+    const at = slot % CHUNK_RECORDS * IDS_BYTES;
+    if (at === 0) {
+      this.#chunk = new Uint8Array(CHUNK_RECORDS * IDS_BYTES);
+      this.#chunkView = viewOf(this.#chunk);
+    }
+    this.#chunk.set(bytesOf(this.idOf(slot, 0)), at);
+    const record = new Invocation(slot, this.#chunk, this.#chunkView, at);
     this.#records.push(record);
     return record;
   }
@@ -140,13 +152,14 @@ export class Invocations {
 
   /** Writes the record's next id; mostly only four digits change. */
   #renew(record: Invocation): void {
-    const { id } = record;
+    const { ids, idAt } = record;
     const uses = ++record.uses;
-    if ((uses & 0xffff) === 0) id.set(bytesOf(this.idOf(record.slot, uses)));
-    id[USES_AT] = DIGITS[uses >>> 12 & 15]!;
-    id[USES_AT + 1] = DIGITS[uses >>> 8 & 15]!;
-    id[USES_AT + 2] = DIGITS[uses >>> 4 & 15]!;
-    id[USES_AT + 3] = DIGITS[uses & 15]!;
+    if ((uses & 0xffff) === 0) ids.set(bytesOf(this.idOf(record.slot, uses)), idAt);
+    const at = idAt + USES_AT;
+    ids[at] = DIGITS[uses >>> 12 & 15]!;
+    ids[at + 1] = DIGITS[uses >>> 8 & 15]!;
+    ids[at + 2] = DIGITS[uses >>> 4 & 15]!;
+    ids[at + 3] = DIGITS[uses & 15]!;
   }
 }
 
@@ -202,21 +215,25 @@ function digitsOf(word: number): number {
 /** Copies the caller's id, since the frame that contains it is soon overwritten. */
 function nameFor(record: Invocation, { view, idStart, idEnd, hash }: CallerId): void {
   const bytes = idEnd - idStart;
-  if (record.callerIdView.byteLength < bytes) {
-    setCallerId(record, new Uint8Array(Math.max(bytes, UUID_BYTES)));
+  if (bytes > UUID_BYTES) {
+    const memory = new Uint8Array(bytes);
+    setCallerId(record, memory, viewOf(memory), 0);
   }
-  copyWords(record.callerIdView, 0, view, idStart, bytes);
+  copyWords(record.callerIdView, record.callerIdAt, view, idStart, bytes);
   record.callerIdBytes = bytes;
   record.hash = hash;
 }
 
-function setCallerId(record: Invocation, memory: Uint8Array): void {
+function setCallerId(record: Invocation, memory: Uint8Array, view: DataView, at: number): void {
   record.callerId = memory;
-  record.callerIdView = viewOf(memory);
+  record.callerIdView = view;
+  record.callerIdAt = at;
 }
 
-function isCalled({ callerIdView, callerIdBytes }: Invocation, ids: CallerId): boolean {
-  const { view, idStart, idEnd } = ids;
+function isCalled(
+  { callerIdView, callerIdAt, callerIdBytes }: Invocation,
+  { view, idStart, idEnd }: CallerId,
+): boolean {
   return callerIdBytes === idEnd - idStart &&
-    bytesEqual(callerIdView, 0, view, idStart, callerIdBytes);
+    bytesEqual(callerIdView, callerIdAt, view, idStart, callerIdBytes);
 }

@@ -16,7 +16,8 @@ import type { Access } from "./access/access.ts";
 import type { Due } from "./deadlines.ts";
 import type { Holding } from "./registrations.ts";
 import { RateWindow } from "./guards.ts";
-import { bytesOf, NO_BYTES, viewOf } from "./wire/bytes.ts";
+import { bytesOf, NO_BYTES } from "./wire/bytes.ts";
+import { UUID_BYTES } from "./wire/frame_parts.ts";
 import { SlotIndex } from "./wire/bytes_index.ts";
 
 /** Shortest time between two pings for overdue calls. */
@@ -241,7 +242,6 @@ export class Peer {
   }
 }
 
-const NO_VIEW = viewOf(NO_BYTES);
 /** The function of a free record. */
 const NO_FUNCTION: ObservedFunction = { function_id: "", namespace: "" };
 
@@ -254,15 +254,18 @@ export interface EndListener {
 export class Invocation implements Due, ObservedCall {
   due = 0;
   place = -1;
-  /** The engine's id of the current call, or of the last one. */
-  readonly id: Uint8Array;
-  readonly idView: DataView;
+  /** Has the engine's id of the current or the last call, and room for that of the caller. */
+  readonly ids: Uint8Array;
+  readonly idsView: DataView;
+  /** Where the ids start: records share memory, so that few places of it are in use. */
+  readonly idAt: number;
   isOpen = false;
   /** Waits for the result; `undefined` for a void call. */
   caller: Peer | undefined;
-  /** The caller's id as JSON text without quotes, at the start of this buffer. */
-  callerId: Uint8Array = NO_BYTES;
-  callerIdView: DataView = NO_VIEW;
+  /** Has the caller's id as JSON text without quotes: behind the engine's, if it is no longer. */
+  callerId: Uint8Array;
+  callerIdView: DataView;
+  callerIdAt: number;
   /** Length of the caller's id; 0 without a caller. */
   callerIdBytes = 0;
   /** Executes the call; `undefined` for the engine itself and while the call is parked. */
@@ -288,10 +291,12 @@ export class Invocation implements Due, ObservedCall {
   subject: ObservedFunction = NO_FUNCTION;
   readonly slot: number;
 
-  /** `id` is overwritten for each call. */
-  constructor(slot: number, id: Uint8Array) {
+  /** The ids are overwritten for each call. */
+  constructor(slot: number, ids: Uint8Array, idsView: DataView, idAt: number) {
     this.slot = slot;
-    this.id = id;
-    this.idView = viewOf(id);
+    this.ids = this.callerId = ids;
+    this.idsView = this.callerIdView = idsView;
+    this.idAt = idAt;
+    this.callerIdAt = idAt + UUID_BYTES;
   }
 }

@@ -298,6 +298,7 @@ Deno.test("a router without an observer keeps the caller's traceparent and lists
     slot: 1,
     uses: 1,
     callerId: new Uint8Array(),
+    callerIdAt: 0,
     callerIdBytes: 0,
     timeout_ms: 1,
     since: 0,

@@ -25,6 +25,7 @@ import {
   remainderOf,
   RESULT_PREFIX,
   type ResultRemainder,
+  UUID_BYTES,
 } from "./wire/frame_parts.ts";
 
 /** Between the id of a call and the id of its caller, in calls to built-in workers. */
@@ -159,27 +160,27 @@ export class RunningCalls {
     candidates: readonly Candidate[] | undefined,
   ): void {
     const callee = invocation.callee!;
-    const { id } = invocation;
+    const { ids, idsView, idAt } = invocation;
     const { memory, view, idStart, idEnd, traceStart, traceEnd, end } = remainder;
     const field = this.#observer.sent(invocation, callee.endpoint, now, candidates);
     const traceBytes = field ? field.memory.length : traceEnd - traceStart;
     const longer = traceBytes - (traceEnd - traceStart);
     const start = idStart - CALL_PREFIX.length - longer;
-    if (!callee.isBuiltin && idEnd - idStart === id.length && longer >= 0 && start >= 0) {
+    if (!callee.isBuiltin && idEnd - idStart === UUID_BYTES && longer >= 0 && start >= 0) {
       // Written in place: the engine's id replaces the caller's, and a longer trace field moves the
       // beginning to the front, over frames that were handled before.
       if (longer > 0) {
         copyWords(view, start, CALL_START, 0, CALL_PREFIX.length);
         copyWords(view, idEnd - longer, view, idEnd, traceStart - idEnd);
       }
-      copyWords(view, idStart - longer, invocation.idView, 0, id.length);
+      copyWords(view, idStart - longer, idsView, idAt, UUID_BYTES);
       if (field) copyWords(view, traceEnd - traceBytes, field.view, 0, traceBytes);
       callee.connection.forward(NO_BYTES, 0, memory, start, end);
       return;
     }
     const prefix = this.#callPrefix;
     prefix.restart();
-    prefix.add(id, 0, id.length);
+    prefix.add(ids, idAt, idAt + UUID_BYTES);
     if (callee.isBuiltin) {
       prefix.add(CALLER_KEY, 0, CALLER_KEY.length);
       prefix.add(caller.idBytes, 0, caller.idBytes.length);
@@ -223,16 +224,16 @@ export class RunningCalls {
 
   /** Closes the record, then replies to the caller. */
   #answer(invocation: Invocation, { memory, view, idStart, idEnd, end }: ResultRemainder): void {
-    const { caller, callerId, callerIdBytes } = invocation;
+    const { caller, callerId, callerIdView, callerIdAt, callerIdBytes } = invocation;
     if (idStart < idEnd && idEnd - idStart === callerIdBytes) {
-      copyWords(view, idStart, invocation.callerIdView, 0, callerIdBytes);
+      copyWords(view, idStart, callerIdView, callerIdAt, callerIdBytes);
       this.#close(invocation);
       caller?.reply(NO_BYTES, 0, memory, idStart - RESULT_PREFIX.length, end);
       return;
     }
     const prefix = this.#resultPrefix;
     prefix.restart();
-    prefix.add(callerId, 0, callerIdBytes);
+    prefix.add(callerId, callerIdAt, callerIdAt + callerIdBytes);
     this.#close(invocation);
     caller?.reply(prefix.memory, prefix.length, memory, idEnd, end);
   }

@@ -14,7 +14,7 @@ import { noopObserver } from "./router.ts";
 import { RunningCalls } from "./running_calls.ts";
 import { bytesOf, textOf, viewOf } from "./wire/bytes.ts";
 import { Envelope } from "./wire/envelope.ts";
-import { callerIdOf, type CallRemainder, remainderOf } from "./wire/frame_parts.ts";
+import { callerIdOf, type CallRemainder, remainderOf, UUID_BYTES } from "./wire/frame_parts.ts";
 
 const SECRET = "00000000-0000-4000-9000-aabbccddeeff";
 const FRAME = '{"type":"invokefunction","invocation_id":"i1","function_id":"f","data":{"n":1}}';
@@ -35,8 +35,8 @@ function read(frame: string): Envelope {
 }
 
 /** The engine's id of a call. */
-function idOf({ id }: Invocation): string {
-  return textOf(id, 0, id.length);
+function idOf({ ids, idAt }: Invocation): string {
+  return textOf(ids, idAt, idAt + UUID_BYTES);
 }
 
 function sentTo({ connection }: Peer): string[] {

@@ -29,8 +29,10 @@ export interface ObservedCall {
   readonly slot: number;
   /** Number of uses of the slot. */
   readonly uses: number;
-  /** The caller's id as JSON text without quotes, at the start of this buffer. */
+  /** Has the caller's id as JSON text without quotes. */
   readonly callerId: Uint8Array;
+  /** Where it starts. */
+  readonly callerIdAt: number;
   /** Length of the caller's id; 0 when the caller does not wait. */
   readonly callerIdBytes: number;
   readonly timeout_ms: number;

@@ -158,10 +158,11 @@ export class OpenSpans {
 
   /** Sets {@linkcode ended} and {@linkcode callerId} before the span is written to a page. */
   prepare(place: number, ended: number): void {
-    const { callerId, callerIdBytes } = this.callAt(place);
+    const { callerId, callerIdAt, callerIdBytes } = this.callAt(place);
+    const end = callerIdAt + callerIdBytes;
     this.ended = ended;
-    if (writeUuid(callerId, 0, callerIdBytes, this.callerId, 0) || callerIdBytes === 0) return;
-    this.more(place).setCallerId(textOf(callerId, 0, callerIdBytes));
+    if (writeUuid(callerId, callerIdAt, end, this.callerId, 0) || callerIdBytes === 0) return;
+    this.more(place).setCallerId(textOf(callerId, callerIdAt, end));
   }
 
   /** Frees a row. */

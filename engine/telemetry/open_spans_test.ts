@@ -19,7 +19,8 @@ const SUBJECT = new MeteredFunction("default", "f", new CountingMeter("default",
 function callOf(slot: number, uses = 1, id = ""): ObservedCall {
   const callerId = bytesOf(id);
   const callerIdBytes = callerId.length;
-  return { slot, uses, callerId, callerIdBytes, timeout_ms: 5, since: 1, subject: SUBJECT };
+  const ids = { callerId, callerIdAt: 0, callerIdBytes };
+  return { slot, uses, ...ids, timeout_ms: 5, since: 1, subject: SUBJECT };
 }
 
 Deno.test("OpenSpans.find() finds a call by its slot and its uses, until it has ended", () => {

@@ -202,7 +202,8 @@ export class SpanRecorder {
     const callerId = bytesOf(quoted(call.caller_invocation_id ?? ""));
     const callerIdBytes = callerId.length;
     const { timeout_ms } = call;
-    const observed = { slot: NO_NUMBER, uses: 0, callerId, callerIdBytes, timeout_ms, subject };
+    const ids = { callerId, callerIdAt: 0, callerIdBytes };
+    const observed = { slot: NO_NUMBER, uses: 0, ...ids, timeout_ms, subject };
     const place = open.open(
       { ...observed, since: now },
       call.caller as SpanEndpoint,

@@ -139,6 +139,7 @@ export function spanOf(said: SpanFields): OpenSpans {
     slot: said.slot ?? NO_NUMBER,
     uses: said.uses ?? 0,
     callerId,
+    callerIdAt: 0,
     callerIdBytes: callerId.length,
     timeout_ms: 1_000,
     since: said.since ?? seq,
