@@ -47,8 +47,6 @@ function twoEngines(): Engines {
     keeper: "1",
     log: null,
     takeovers: 1,
-    keeper: "1",
-    log: null,
     list: () => engines as unknown as EngineView[],
     ends: () => new Map([["closed", 1]]),
     orderOf: () => {

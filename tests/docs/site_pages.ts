@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { linksOf } from "./markdown.ts";
+
 /** A page of the site. */
 export interface SitePage {
   /** In the site, such as `docs/how-to/http.md`; `index.md` is the first page of a folder. */
@@ -44,13 +46,18 @@ export function sitePages(documents: ReadonlyMap<string, string>): SitePage[] {
   }));
 }
 
-/** The sidebar: each page in the first section that it belongs to, in order of their titles. */
+/**
+ * The sidebar: each page in the first section that it belongs to, in the order in which the first
+ * page links them, the others behind by their titles.
+ */
 export function siteSections(pages: readonly SitePage[]): SiteSection[] {
   const left = new Set(pages);
+  const home = pages.find(({ path }) => path === "index.md");
+  const links = home === undefined ? [] : linksOf(home.text).map((link) => link.slice(1));
   return SECTIONS.map(([text, pattern]) => {
     const own = [...left].filter(({ path }) => pattern.test(path));
     for (const page of own) left.delete(page);
-    const items = own.sort(byPlace).map(({ path, title }) => ({
+    const items = own.sort((a, b) => byPlace(a, b, links)).map(({ path, title }) => ({
       text: title,
       link: `/${path.replace(/(index)?\.md$/, "")}`,
     }));
@@ -58,11 +65,12 @@ export function siteSections(pages: readonly SitePage[]): SiteSection[] {
   }).filter(({ items }) => items.length > 0);
 }
 
-/** The first page of a folder before the others. */
-function byPlace(a: SitePage, b: SitePage): number {
-  const isFirst = ({ path }: SitePage): boolean => path.endsWith("index.md");
-  if (isFirst(a) !== isFirst(b)) return isFirst(a) ? -1 : 1;
-  return a.title < b.title ? -1 : 1;
+function byPlace(a: SitePage, b: SitePage, links: readonly string[]): number {
+  const placeOf = ({ path }: SitePage): number => {
+    const place = links.indexOf(path);
+    return place < 0 ? links.length : place;
+  };
+  return placeOf(a) - placeOf(b) || (a.title < b.title ? -1 : 1);
 }
 
 function sitePath(path: string): string {

@@ -39,6 +39,23 @@ Deno.test("sitePages() turns links to documents into those of pages, others into
   ]);
 });
 
+Deno.test("siteSections() keeps the order of the first page", () => {
+  const page = (path: string) => ({ path, title: path, text: "" });
+  const home = { ...page("index.md"), text: "[z](/docs/how-to/z.md) [b](/docs/how-to/b.md)" };
+
+  const sections = siteSections([
+    home,
+    ...["x", "b", "z"].map((name) => page(`docs/how-to/${name}.md`)),
+    page("docs/reference/y.md"),
+  ]);
+
+  assert.deepEqual(sections.map(({ text, items }) => [text, ...items.map(({ link }) => link)]), [
+    ["Start", "/"],
+    ["How to", "/docs/how-to/z", "/docs/how-to/b", "/docs/how-to/x"],
+    ["Reference", "/docs/reference/y"],
+  ]);
+});
+
 Deno.test("every page of the site is in one section of its sidebar", async () => {
   const texts = (await readTexts()).filter(({ path }) => SHOWN.test(path));
   const pages = sitePages(new Map(texts.map(({ path, text }) => [path, text])));
