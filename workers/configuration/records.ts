@@ -140,8 +140,10 @@ async function adapted<T>(run: () => Promise<T>): Promise<T> {
     return await run();
   } catch (thrown) {
     if (thrown instanceof EngineError && thrown.code === "overloaded") throw thrown;
+    const details = thrown instanceof EngineError ? thrown.details : undefined;
     throw new EngineError("ADAPTER_ERROR", `The store failed: ${thrownText(thrown)}`, {
       cause: thrown,
+      ...details && { details },
     });
   }
 }

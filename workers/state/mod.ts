@@ -279,6 +279,7 @@ async function withCode<T>(code: string, write: () => Promise<T>): Promise<T> {
     return await write();
   } catch (thrown) {
     if (!(thrown instanceof EngineError) || thrown.code !== "SET_ERROR") throw thrown;
-    throw new EngineError(code, thrown.message, { cause: thrown });
+    const { message, details } = thrown;
+    throw new EngineError(code, message, { cause: thrown, ...details && { details } });
   }
 }

@@ -275,7 +275,9 @@ for (
       get: (key) => store.get(key),
       list: (...query) => store.list(...query),
       write: (_changes: readonly KeyChange[]) =>
-        Promise.reject(new EngineError("SET_ERROR", "The disk is full")),
+        Promise.reject(
+          new EngineError("SET_ERROR", "The disk is full", { details: { unknown: true } }),
+        ),
       [Symbol.asyncDispose]: () => Promise.resolve(),
     };
     await using at = await setup(broken);
@@ -283,6 +285,7 @@ for (
     await assert.rejects(at.call(name, { ...AT, value: 1, ops: [] }), {
       code,
       message: `${code}: The disk is full`,
+      details: { unknown: true },
     });
   });
 }

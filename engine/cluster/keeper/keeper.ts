@@ -33,6 +33,8 @@ export const GONE_MS = 800;
 /** Between two looks at the key, and at the log. */
 const LOOK_MS = 125;
 const FOLLOW_MS = 250;
+/** For the answers of failed writes, before the workers that give them end. */
+const ANSWERS_MS = 25;
 /** After a take-over that failed. */
 const AGAIN_MS = 500;
 /** Calls of functions that the keeper offers wait while there was one so recently. */
@@ -260,6 +262,9 @@ export class Keeper implements AsyncDisposable {
     this.#setup.kept.set(store, isHeld);
     const serving = serve(true);
     await over;
+    // Writes on their way fail now, and their callers get that before the worker leaves.
+    await store[Symbol.asyncDispose]();
+    await this.#pause(ANSWERS_MS);
     await serving;
     await serve(false);
   }

@@ -148,7 +148,7 @@ async function cutKeepers(campaign: Campaign): Promise<void> {
   if (worst > REFUSE_MS * factor) broken.push(`the minority wrote for ${Math.round(worst)} ms`);
   const done = `${rounds} keepers cut off: the last write there was answered ` +
     `${Math.round(worst)} ms after, others waited ${Math.round(Math.max(...gaps))} ms at most; ` +
-    all.outcomes;
+    `${all.outcomes}; cut off in the last round: ${minorities.at(-1)!.outcomes}`;
   const seconds = (performance.now() - start) / 1_000;
   campaign.add({ scenario: "cluster: partition", done, broken, seconds });
 }
