@@ -528,7 +528,7 @@ Deno.test("the answers of one commit are given a few in each turn, failures too"
   for (const failure of [undefined, "the disk is full"]) {
     faults.beforeCommit = () => failure === undefined ? undefined : Promise.reject(failure);
     let answered = 0;
-    const writes = Array.from({ length: 100 }, (_, i) => {
+    const writes = Array.from({ length: 300 }, (_, i) => {
       const write = store.write([[["a", `${i}`], () => 1]]);
       return write.then(() => {}, () => {}).finally(() => answered++);
     });

@@ -9,8 +9,12 @@
  */
 import type { Turns, Work } from "../ports/turns.ts";
 
-/** Answers of one turn: what their callers do is not over when the turn ends. */
-export const ANSWERS_PER_TURN = 32;
+/**
+ * Answers of one turn: what their callers do is not over when the turn ends. As many as a flood has
+ * messages read between two turns: with 32, calls came faster than they were answered, until most
+ * were refused.
+ */
+export const ANSWERS_PER_TURN = 256;
 
 /** Gives answers in the order in which they are added. */
 export class SettledAnswers implements Work {
