@@ -16,7 +16,7 @@ import type { Access } from "./access/access.ts";
 import type { Due } from "./deadlines.ts";
 import type { Holding } from "./registrations.ts";
 import { RateWindow } from "./guards.ts";
-import { bytesOf, NO_BYTES } from "./wire/bytes.ts";
+import { bytesOf } from "./wire/bytes.ts";
 import { UUID_BYTES } from "./wire/frame_parts.ts";
 import { SlotIndex } from "./wire/bytes_index.ts";
 
