@@ -23,8 +23,8 @@ const UNTOUCHED_BYTES = 48 * MIB;
 /** Buffers that are allocated so that V8 collects; it marks in steps between them. */
 const UNTOUCHED_MAX = 8;
 const BETWEEN_MS = 100;
-/** What V8 has to find, or what may be left, for it to be enough. */
-const COLLECTED_BYTES = 16 * MIB;
+/** With no more than this left in buffers, nothing is looked for. */
+const LEFT_BYTES = 32 * MIB;
 
 /** What {@linkcode FreedMemory} needs of the platform. */
 export interface FreedMemorySetup {
@@ -70,11 +70,11 @@ async function giveBackAll(isOver: () => boolean): Promise<void> {
 
 /** Makes V8 look for buffers that nothing uses, in steps of its own rather than in one pause. */
 async function collectBuffers(isOver: () => boolean): Promise<void> {
-  const enough = Math.max(Deno.memoryUsage().external - COLLECTED_BYTES, COLLECTED_BYTES);
+  // That some were found does not end it: V8 looks among the young ones first.
   for (let count = 0; count < UNTOUCHED_MAX && !isOver(); count++) {
+    if (Deno.memoryUsage().external <= LEFT_BYTES) return;
     new ArrayBuffer(UNTOUCHED_BYTES);
     await new Promise((resolve) => setTimeout(resolve, BETWEEN_MS));
-    if (Deno.memoryUsage().external < enough) return;
   }
 }
 
