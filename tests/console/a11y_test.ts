@@ -25,6 +25,7 @@ const PATHS = [
   "/traces?view=map",
   "/logs",
   "/metrics",
+  "/cluster",
   "/state",
   "/state/orders",
   "/queues",

@@ -37,6 +37,7 @@ const SHOTS: readonly Shot[] = [
   { name: "map", path: "/traces?view=map" },
   { name: "logs", path: "/logs" },
   { name: "metrics", path: "/metrics" },
+  { name: "cluster", path: "/cluster" },
   { name: "flow", path: "/flow" },
   { name: "configuration", path: "/configuration/orders", prepare: openEditor },
   { name: "settings", path: "/settings" },

@@ -83,6 +83,7 @@ export function span(fields: Partial<TraceSpan> & { readonly id: string }): Trac
     parentId: null,
     name: fields.id,
     service: "shop",
+    engine: null,
     kind: "work",
     startMs,
     endMs: startMs + 1,

@@ -7,6 +7,7 @@
  * @module
  */
 import type { ConsolePage } from "../kit/router.ts";
+import { clusterPage } from "./cluster/cluster.tsx";
 import { configurationPage } from "./configuration/configuration.tsx";
 import { flowPage } from "./flow/flow.tsx";
 import { functionsPage } from "./functions/functions.tsx";
@@ -29,6 +30,7 @@ export const PAGES: readonly ConsolePage[] = [
   tracesPage,
   logsPage,
   metricsPage,
+  clusterPage,
   statePage,
   queuesPage,
   streamsPage,

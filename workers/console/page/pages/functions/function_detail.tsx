@@ -80,7 +80,7 @@ function Known({ info, samples }: { info: FunctionInfo; samples: SamplesState })
     <>
       <p class="fn-head">
         {namespace !== DEFAULT_NAMESPACE && <Badge>{namespace}</Badge>}
-        <Link to={link("/workers", info.worker_name)} class="link">{info.worker_name}</Link>
+        <Offered info={info} />
         <span class="said">{info.description ?? "It has no description"}</span>
       </p>
       <Tabs label="About the function" tabs={TABS} value={tab} onChange={setTab}>
@@ -96,6 +96,12 @@ function Known({ info, samples }: { info: FunctionInfo; samples: SamplesState })
   );
 }
 
+/** The worker that offers it, or the engine where one does. */
+function Offered({ info: { worker_name, engine } }: { info: FunctionInfo }): VNode {
+  if (engine !== undefined) return <Link to={link("/cluster")} class="link">engine {engine}</Link>;
+  return <Link to={link("/workers", worker_name)} class="link">{worker_name}</Link>;
+}
+
 function About({ info }: { info: FunctionInfo }): VNode {
   const { workers, metadata, request_schema, response_schema, registered_triggers } = info;
   return (
@@ -104,7 +110,7 @@ function About({ info }: { info: FunctionInfo }): VNode {
         pairs={[
           [
             "Worker",
-            <Link key="" to={link("/workers", info.worker_name)}>{info.worker_name}</Link>,
+            <Offered key="" info={info} />,
           ],
           ["Namespace", info.namespace],
           ["Served by", info.served_by ? <code key="">{info.served_by}</code> : null],

@@ -23,6 +23,8 @@ export interface FunctionItem {
   readonly contenders?: readonly string[];
   /** Origin of the URL that is its implementation. */
   readonly served_by?: string;
+  /** Name of the other engine whose workers offer it. */
+  readonly engine?: string;
 }
 
 /** The result of `engine::functions::info`, as far as it is used. */
@@ -38,6 +40,7 @@ export interface FunctionInfo {
   readonly workers?: readonly { readonly worker_id: string; readonly name: string }[];
   readonly contenders?: readonly string[];
   readonly served_by?: string;
+  readonly engine?: string;
   readonly registered_triggers: readonly {
     readonly id: string;
     readonly trigger_type: string;
@@ -92,10 +95,11 @@ export function functionRows(
 
 function searching(view: FunctionView): (item: FunctionItem) => boolean {
   const words = view.search.toLowerCase().split(/\s+/).filter((word) => word !== "");
-  return ({ function_id, description, worker_name, namespace }) => {
+  return ({ function_id, description, worker_name, namespace, engine }) => {
     if (view.worker !== "" && worker_name !== view.worker) return false;
     if (words.length === 0) return true;
-    const text = `${function_id} ${description ?? ""} ${worker_name} ${namespace}`.toLowerCase();
+    const text = `${function_id} ${description ?? ""} ${worker_name} ${namespace} ${engine ?? ""}`
+      .toLowerCase();
     return words.every((word) => text.includes(word));
   };
 }

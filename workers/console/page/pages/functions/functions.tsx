@@ -308,7 +308,7 @@ function NameCell(row: FunctionRow): VNode {
       </span>
     );
   }
-  const { function_id, description, contenders, served_by } = row.item;
+  const { function_id, description, contenders, served_by, engine } = row.item;
   return (
     <span class="fn-name" title={description}>
       <code>{function_id}</code>
@@ -319,6 +319,9 @@ function NameCell(row: FunctionRow): VNode {
       )}
       {served_by !== undefined && (
         <Badge tone="info" title={`The engine makes a request to ${served_by}`}>URL</Badge>
+      )}
+      {engine !== undefined && (
+        <Badge tone="neutral" title={`Workers of engine ${engine} offer it`}>at {engine}</Badge>
       )}
       {description && <span class="fn-about">{description}</span>}
     </span>

@@ -123,6 +123,7 @@ function SpanFacts(
       pairs={[
         ["Function", functionLink(called, attributeText(span, "engine.namespace"))],
         ["Worker", workerLink(span.service)],
+        ["Engine", span.engine],
         ["Called by", workerLink(caller)],
         ["Started", figure(`${formatDateTime(span.startMs, true)} `, `+${afterMs}`)],
         ["Took", span.endMs === null ? running(`running for ${tookMs}`) : figure(tookMs)],

@@ -26,6 +26,8 @@ export interface TraceSpan {
   readonly name: string;
   /** The name of its worker. */
   readonly service: string;
+  /** Name of the other engine that recorded it; `null`: this one did. */
+  readonly engine: string | null;
   readonly kind: SpanKind;
   readonly startMs: number;
   /** `null` while it is running. */
@@ -55,6 +57,7 @@ export function readSpan(raw: Json): TraceSpan {
     parentId: textOf(span.parent_span_id) || null,
     name,
     service: textOf(span.service_name) || textOf(attributes["engine.worker"]) || "?",
+    engine: textOf(span.engine) || null,
     kind: kindOf(name, attributes),
     startMs,
     endMs: isPending ? null : Math.max(msOf(endNano), startMs),

@@ -212,7 +212,10 @@ function SpanLine(props: SpanLineProps): VNode {
         <i class="service-mark" style={{ background: colourOf(colours, span.service) }} />
         <span class="cut" title={`${span.name} · ${span.service}`}>{span.name}</span>
         {isClosed && <Badge tone={errorsBelow > 0 ? "bad" : "neutral"}>{descendants}</Badge>}
-        <span class="span-service">{span.service}</span>
+        <span class="span-service">
+          {span.service}
+          {span.engine !== null && ` at ${span.engine}`}
+        </span>
       </div>
       <div role="gridcell" class="span-bar-cell">
         {bar && (

@@ -12,6 +12,8 @@ export interface TriggerItem {
   readonly trigger_type: string;
   readonly function_id: string;
   readonly worker_name: string;
+  /** Name of the other engine whose worker registered it. */
+  readonly engine?: string;
   readonly config: Json;
   readonly config_summary: string;
   /** Older engines leave it out. */

@@ -226,7 +226,7 @@ const COLUMNS: readonly Column<TriggerRow>[] = [
     title: "Asked for by",
     width: "minmax(90px, 1fr)",
     hide: "phone",
-    cell: (row) => row.kind === "type" ? null : row.item.worker_name,
+    cell: (row) => row.kind === "type" ? null : askedBy(row.item),
   },
 ];
 
@@ -356,6 +356,11 @@ function TriggerDetail(
   );
 }
 
+/** The worker that registered it, or the engine where one did. */
+function askedBy({ worker_name, engine }: TriggerItem): string {
+  return engine === undefined ? worker_name : `engine ${engine}`;
+}
+
 function About({ item }: { item: TriggerItem }): VNode {
   const { id, trigger_type, function_id, worker_name, config } = item;
   const { value } = useQuery<TriggerInfo & Json>(
@@ -382,7 +387,12 @@ function About({ item }: { item: TriggerItem }): VNode {
           ["Type", <Badge key="">{trigger_type}</Badge>],
           ["Status", item.status],
           ["Runs", <Link key="" to={functionAddress(function_id, namespace)}>{function_id}</Link>],
-          ["Asked for by", <Link key="" to={link("/workers", worker_name)}>{worker_name}</Link>],
+          [
+            "Asked for by",
+            item.engine === undefined
+              ? <Link key="" to={link("/workers", worker_name)}>{worker_name}</Link>
+              : <Link key="" to={link("/cluster")}>{askedBy(item)}</Link>,
+          ],
           ["Provided by", value?.trigger?.worker_name],
           ["Connections", item.connections === undefined ? null : formatCount(item.connections)],
           ["Id", <code key="">{id}</code>],

@@ -27,6 +27,10 @@ export interface ConnectedWorker {
   readonly active_invocations: number;
   readonly isolation: string | null;
   readonly ip_address: string | null;
+  /** Name of the other engine that it is connected to. */
+  readonly engine?: string;
+  /** Part of its engine. */
+  readonly internal?: boolean;
 }
 
 /** `managed`: started by the engine; `builtin`: part of it; `external`: connected by itself. */
@@ -42,6 +46,8 @@ export interface WorkerRow {
   /** Why it is in that state. */
   readonly reason: string | null;
   readonly isolation: string | null;
+  /** Name of the other engine where it is; `null`: here. */
+  readonly engine: string | null;
   readonly runtime: string | null;
   readonly version: string | null;
   readonly pid: number | null;
@@ -74,7 +80,8 @@ export function workerRows(
   );
   const own = new Map<string, ConnectedWorker[]>();
   const others = new Map<string, ConnectedWorker[]>();
-  for (const connection of connections) {
+  const near = connections.filter(({ engine }) => engine === undefined);
+  for (const connection of near) {
     const name = connection.name ?? connection.id;
     const isBuiltin = builtins.has(name) && connection.ip_address === null;
     const of = owner.get(connection.id) ?? (isBuiltin ? name : undefined);
@@ -84,7 +91,20 @@ export function workerRows(
   return [
     ...supervised.map((status) => supervisedRow(status, own.get(status.name) ?? [])),
     ...[...others].map(([name, mine]) => otherRow(name, mine)),
+    ...farRows(connections),
   ].sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+}
+
+/** Workers of other engines by name and engine, without those that are part of an engine. */
+function farRows(connections: readonly ConnectedWorker[]): WorkerRow[] {
+  const far = connections.filter(({ engine, internal }) => engine !== undefined && !internal);
+  const groups = Map.groupBy(far, ({ name, id, engine }) => `${name ?? id}~${engine}`);
+  return [...groups].map(([key, [first, ...more]]) => ({
+    ...otherRow(first!.name ?? first!.id, [first!, ...more]),
+    key,
+    kind: "external",
+    engine: first!.engine!,
+  }));
 }
 
 /** The ids of a row's gauges. */
@@ -113,7 +133,8 @@ export function stateTone(state: WorkerRow["state"]): StateTone {
 
 /** Whether every word of a search occurs in a row. */
 export function matchesSearch(row: WorkerRow, search: string): boolean {
-  const text = [row.name, row.state, row.kind, row.runtime, row.isolation, row.reason].join(" ")
+  const { name, state, kind, runtime, isolation, reason, engine } = row;
+  const text = [name, state, kind, runtime, isolation, reason, engine].join(" ")
     .toLowerCase();
   return search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
@@ -134,6 +155,7 @@ function supervisedRow(status: WorkerStatus, connections: readonly ConnectedWork
     since_ms: status.since_ms,
     reason: status.reason,
     isolation: status.isolation,
+    engine: null,
     runtime: connections[0]?.runtime ?? null,
     version: connections[0]?.version ?? null,
     pid: status.pid,
@@ -159,6 +181,7 @@ function otherRow(name: string, connections: readonly ConnectedWorker[]): Worker
     since_ms,
     reason: connections.some(({ suspect }) => suspect) ? suspectText(connections) : null,
     isolation: first.isolation,
+    engine: null,
     runtime: first.runtime,
     version: first.version,
     pid: null,

@@ -38,6 +38,20 @@ function managed(worker_ids: readonly string[], change: Partial<WorkerStatus> = 
   return workerStatus({ replicas, ...change });
 }
 
+Deno.test("workers of other engines have rows of their own, without those of the engine", () => {
+  const one = connection({ id: "c1", name: "shop" });
+  const far = connection({ id: "c2", name: "shop", engine: "b" });
+  const builtin = connection({ id: "c3", name: "engine-state", engine: "b", internal: true });
+
+  const rows = workerRows([], [one, far, builtin]);
+
+  assert.deepEqual(rows.map(({ name, engine, ids }) => [name, engine, ids]), [
+    ["shop", null, ["c1"]],
+    ["shop", "b", ["c2"]],
+  ]);
+  assert.notEqual(rows[0]!.key, rows[1]!.key);
+});
+
 Deno.test("workerRows() assigns connections to a managed worker by id", () => {
   const connections = [connection({ id: "a" }), connection({ id: "b", active_invocations: 4 })];
 

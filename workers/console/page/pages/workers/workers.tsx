@@ -326,6 +326,11 @@ function Name({ row }: { row: WorkerRow }): VNode {
       />
       <Link to={link("/workers", row.key)} class="cut row-name">{row.name}</Link>
       {row.replicas > 1 && <span class="quiet">×{row.replicas}</span>}
+      {row.engine !== null && (
+        <Badge tone="neutral" title={`It is connected to engine ${row.engine}`}>
+          at {row.engine}
+        </Badge>
+      )}
     </>
   );
 }
