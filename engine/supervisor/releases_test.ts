@@ -6,7 +6,8 @@ import type { Prepared, PrepareOptions } from "../install/prepare.ts";
 import { Releases } from "./releases.ts";
 import { StartSlots } from "./abortable.ts";
 
-const MANIFEST = "name: w\nruntime: { kind: javascript }\nscripts: { start: run }\nwatch: [src]\n";
+const MANIFEST =
+  "name: w\nruntime: { kind: javascript, package_manager: deno }\nscripts: { start: run }\nwatch: [src]\n";
 const NEVER = new AbortController().signal;
 
 /** A preparation that the test controls. */

@@ -258,7 +258,7 @@ Deno.test("Replica ignores edits that the program has already read, and edits wh
 
 Deno.test("Replica watches what the manifest lists, and the manifest", async () => {
   await using there = await supervised();
-  const start = "runtime: { kind: javascript }\nscripts: { start: run }\n";
+  const start = "runtime: { kind: javascript, package_manager: deno }\nscripts: { start: run }\n";
 
   there.supervisor.apply([
     await there.entry("a", `${start}watch: [src]\n`),

@@ -27,7 +27,8 @@ function pidsOf({ replicas }: WorkerStatus): (number | null)[] {
 Deno.test("a worker has as many replicas as its entry says, else its manifest, else one", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
-  const manifest = "runtime: { kind: javascript }\nscripts: { start: run }\nreplicas: 2\n";
+  const manifest =
+    "runtime: { kind: javascript, package_manager: deno }\nscripts: { start: run }\nreplicas: 2\n";
   const both = { ...await there.entry("both", manifest), replicas: 3 };
 
   supervisor.apply([await there.entry("one"), await there.entry("two", manifest), both]);
@@ -56,7 +57,8 @@ Deno.test("replicas are prepared once", async () => {
 
 Deno.test("settings of microVMs without effect on a plain process are logged once", async () => {
   await using there = await supervised();
-  const manifest = "runtime: { kind: javascript }\nscripts: { start: run }\nnetwork: engine\n";
+  const manifest =
+    "runtime: { kind: javascript, package_manager: deno }\nscripts: { start: run }\nnetwork: engine\n";
   there.supervisor.apply([await there.entry("w", manifest)]);
   await there.started("w", 1);
   await there.announce("w");
@@ -376,7 +378,8 @@ Deno.test("a command needs a running worker, and a program to run", async () => 
 
 Deno.test("a worker that exits as its policy allows stays stopped, with the reason", async () => {
   await using there = await supervised();
-  const manifest = "runtime: { kind: javascript }\nscripts: { start: run }\n" +
+  const manifest =
+    "runtime: { kind: javascript, package_manager: deno }\nscripts: { start: run }\n" +
     "restart: { policy: on-failure }\n";
   there.supervisor.apply([await there.entry("w", manifest)]);
   await there.announce("w");

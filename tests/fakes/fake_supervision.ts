@@ -31,7 +31,7 @@ import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { FakeClock } from "./fake_clock.ts";
 import { PATIENCE_MS } from "./until.ts";
 
-const MANIFEST = "runtime: { kind: javascript, package_manager: npm }\nscripts: { start: run }\n";
+const MANIFEST = "runtime: { kind: javascript, package_manager: deno }\nscripts: { start: run }\n";
 
 /** A supervisor and its fakes. */
 export interface Supervised extends AsyncDisposable {
