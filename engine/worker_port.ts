@@ -174,6 +174,12 @@ function open(
     created: tokens,
     required: tokensRequired,
     allowedOrigins: settings.allowed_origins,
+    originRefused: (origin, setting) => {
+      log.warn("a page of another origin was refused; to allow it, list its origin", {
+        origin,
+        setting,
+      });
+    },
     maxConnections: connectionsOf(sockets),
     isOperator: ({ headers }) => isOperator(headers),
     closedReason: () => options.isStopping?.() ? "The engine is stopping" : undefined,

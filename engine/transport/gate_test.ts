@@ -190,6 +190,21 @@ for (
   });
 }
 
+Deno.test("each refused origin is reported once, with the setting, and at most a hundred are", () => {
+  const reported: [string, string][] = [];
+  const { gate } = setup({
+    name: "listeners.public",
+    originRefused: (origin, setting) => void reported.push([origin, setting]),
+  });
+  const from = (origin: string) => refusal(gate(request("/", { origin })));
+
+  for (let i = 0; i < 3; i++) from("https://evil.example");
+  assert.deepEqual(reported, [['"https://evil.example"', "listeners.public.allowed_origins"]]);
+  for (let i = 0; i < 200; i++) assert.equal(from(`https://${i}.example`).status, 403);
+
+  assert.equal(reported.length, 100);
+});
+
 Deno.test("a listed origin with an unusual scheme admits no other", () => {
   const { gate } = setup({ allowedOrigins: ["app://console"] });
 
