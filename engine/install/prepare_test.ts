@@ -13,7 +13,7 @@ const SPEC: WorkerSpec = {
   name: "w",
   directory: "/",
   kind: "javascript",
-  packageManager: "npm",
+  packageManager: "deno",
   entry: null,
   install: null,
   start: "run",
@@ -108,21 +108,23 @@ Deno.test("prepareLaunch() takes the accelerator and a PATH from the entry", asy
   await using there = await setup();
   const bin = `${there.root}/bin`;
   await Deno.mkdir(bin);
-  const script = `#!/bin/sh\necho ${there.root}/node/bin/node\n`;
-  await Deno.writeTextFile(`${bin}/node`, script, { mode: 0o755 });
+  const script = `#!/bin/sh\necho ${there.root}/deno/bin/deno\n`;
+  await Deno.writeTextFile(`${bin}/deno`, script, { mode: 0o755 });
+  await Deno.mkdir(`${there.root}/deno/bin`, { recursive: true });
+  await Deno.writeTextFile(`${there.root}/deno/bin/deno`, "");
 
   const env = { PATH: `${bin}:/usr/bin:/bin` };
   const prepared = await there.prepare({ accel: "tcg", env });
 
   assert.equal(prepared.containment!.accel, "tcg");
-  assert.ok(prepared.containment!.reads.includes(`${there.root}/node`));
-  assert.equal(prepared.env.PATH, `${there.root}/node/bin:${bin}:/usr/bin:/bin`);
+  assert.ok(prepared.containment!.reads.includes(`${there.root}/deno/bin`));
+  assert.equal(prepared.env.PATH, `${there.root}/deno/bin:${bin}:/usr/bin:/bin`);
 });
 
 Deno.test("prepareLaunch() runs no program on the host that a contained worker's manifest names", async () => {
   await using there = await setup();
   const script = `#!/bin/sh\ntouch ${there.root}/RAN\necho ${there.directory}\n`;
-  await Deno.writeTextFile(`${there.directory}/node`, script, { mode: 0o755 });
+  await Deno.writeTextFile(`${there.directory}/deno`, script, { mode: 0o755 });
 
   const env = { PATH: there.directory, NODE_OPTIONS: `--require ${there.directory}/evil.js` };
   const prepared = await there.prepare({}, { env });

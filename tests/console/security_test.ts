@@ -13,7 +13,7 @@ const EVIL = '"><img src=x onerror="window.hacked=1"><script>window.hacked=1</sc
   "<svg onload='window.hacked=1'></svg><a href=\"javascript:window.hacked=1\">evil</a>";
 
 /** Pages that show nothing that the worker of these tests says. */
-const WITHOUT_WORKERS = ["/metrics", "/settings"];
+const WITHOUT_WORKERS = ["/cluster", "/metrics", "/settings"];
 
 /** A server of a stranger, with a page that may do what any page may. */
 function stranger() {
