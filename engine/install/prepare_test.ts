@@ -117,8 +117,9 @@ Deno.test("prepareLaunch() takes the accelerator and a PATH from the entry", asy
   const prepared = await there.prepare({ accel: "tcg", env });
 
   assert.equal(prepared.containment!.accel, "tcg");
-  assert.ok(prepared.containment!.reads.includes(`${there.root}/deno/bin`));
-  assert.equal(prepared.env.PATH, `${there.root}/deno/bin:${bin}:/usr/bin:/bin`);
+  const runtime = prepared.containment!.reads[1]!; // A folder with that program alone.
+  assert.ok(runtime.startsWith(`${there.dataDirectory}/runtimes/deno-`), runtime);
+  assert.equal(prepared.env.PATH, `${runtime}:${bin}:/usr/bin:/bin`);
 });
 
 Deno.test("prepareLaunch() runs no program on the host that a contained worker's manifest names", async () => {
