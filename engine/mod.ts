@@ -31,6 +31,7 @@ export type { Engine, StartOptions, StopOptions } from "./engine.ts";
 export {
   CONTROL_HEADER,
   keyFolder,
+  type KeyPlace,
   readControlKey,
   type RunningEngine,
   runningEngines,

@@ -1,7 +1,8 @@
 """
 The built-in parts of a test engine: state, topics, schedules, queues and HTTP routes.
 
-They follow PROTOCOL 4 to 6 as far as tests need it; docs/how-to/testing.md of the engine lists the rest.
+They follow PROTOCOL 4 to 6 as far as tests need it; docs/how-to/testing.md of the engine lists
+the rest.
 """
 
 from __future__ import annotations
