@@ -95,9 +95,8 @@ export class SocketPaths {
 
 /** Makes the gate of a worker port. */
 export function makeGate(options: GateOptions): Gate {
-  const origins = new Set(options.allowedOrigins.map(originOf));
+  const checkOrigin = makeOriginCheck(options);
   const checkToken = makeTokenCheck(options);
-  const { name = "engine" } = options;
   const { maxConnections } = options;
   const forAll = maxConnections -
     Math.min(OPERATOR_CONNECTIONS, Math.floor(maxConnections / OPERATOR_SHARE));
@@ -120,21 +119,10 @@ export function makeGate(options: GateOptions): Gate {
     };
   };
   const claimServed = makeClaimServed(checkToken, counts, forAll);
-  const reported = new Set<string>();
-  const refuseOrigin = (origin: string): Refusal => {
-    const [shown, setting] = [printable(origin), `${name}.allowed_origins`];
-    if (!reported.has(shown) && reported.size < ORIGINS_REPORTED_MAX) {
-      reported.add(shown);
-      options.originRefused?.(shown, setting);
-    }
-    return refuse(403, `Origin ${shown} is not among ${setting}`);
-  };
 
   return (upgrade) => {
-    const origin = upgrade.headers.get("origin");
-    if (origin !== null && !isLoopback(origin) && !origins.has(originOf(origin))) {
-      return refuseOrigin(origin);
-    }
+    const refused = checkOrigin(upgrade);
+    if (refused) return refused;
     if (upgrade.path.startsWith(CHANNEL_PATH)) return claimChannel(upgrade);
     const served = options.sockets?.find(upgrade.path);
     if (served) return claimServed(served, upgrade);
@@ -160,6 +148,24 @@ export function makeGate(options: GateOptions): Gate {
       ? options.acceptTelemetry(upgrade, token)
       : options.accept(upgrade, token);
     return countOpen(accept, address);
+  };
+}
+
+/** Decides about the `Origin` of an upgrade, which browsers send. */
+function makeOriginCheck(
+  { name = "engine", allowedOrigins, originRefused }: GateOptions,
+): (upgrade: Upgrade) => Refusal | undefined {
+  const origins = new Set(allowedOrigins.map(originOf));
+  const reported = new Set<string>();
+  return ({ headers }) => {
+    const origin = headers.get("origin");
+    if (origin === null || isLoopback(origin) || origins.has(originOf(origin))) return undefined;
+    const [shown, setting] = [printable(origin), `${name}.allowed_origins`];
+    if (!reported.has(shown) && reported.size < ORIGINS_REPORTED_MAX) {
+      reported.add(shown);
+      originRefused?.(shown, setting);
+    }
+    return refuse(403, `Origin ${shown} is not among ${setting}`);
   };
 }
 
