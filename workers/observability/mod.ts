@@ -11,6 +11,7 @@
  * | `health/` | readiness, health checks, explanation of a call |
  * | `export/` | OTLP over HTTP; loaded only if configured |
  * | `disk.ts` | traces and logs on disk; loaded only if configured |
+ * | `worker_clocks.ts` | the clocks of workers, as far as they differ from the engine's |
  * | `triggers.ts` | the trigger types `log` and `trace`, without feedback |
  *
  * The router records calls (`host.traces`); workers send spans and logs as telemetry.
@@ -110,6 +111,7 @@ function assemble(
     redactor,
     least: config.logs.level,
     functionOf: (trace_id, span_id, since_ms) => functionOf(spans, trace_id, span_id, since_ms),
+    ahead: (worker_id) => spans.clocks.ahead(worker_id),
   });
   const index = new TraceIndex(spans, clock);
   const turns = new SearchTurns(clock);
@@ -137,13 +139,8 @@ function assemble(
     parentOf: (trace_id, span_id) => parentOf(traces, trace_id, span_id),
   });
   registerBaggageFunctions(worker);
-  const dispatcher = new TriggerDispatcher({
-    worker,
-    clock,
-    directory,
-    log: log.tagged,
-    spans: traces.spans,
-  });
+  const shared = { worker, clock, directory, log: log.tagged };
+  const dispatcher = new TriggerDispatcher({ ...shared, spans: traces.spans });
   started.adopt(dispatcher, (it) => it.stop());
   registerTriggers(worker, { dispatcher, spans, logs, index }, started);
   const intake = new TelemetryIntake({ clock, log: log.tagged, spans, logs });

@@ -292,8 +292,18 @@ function begin({ span, request }: Explained): string[] {
     `${caller} called ${span.name}${where} at ${new Date(span.start_ms).toISOString()}` +
     `${isVoid ? " without waiting for a result" : ""}, in trace ${span.trace_id}`,
   ];
-  if (request) lines.push(`It handled the HTTP request ${request.name}`);
+  if (request) lines.push(requestText(request));
   return lines;
+}
+
+/** The request takes longer than its call, and the console lists the request. */
+function requestText(request: StoredSpan): string {
+  const status = attributeOf(request, "http.response.status_code");
+  if (request.end_ms === null || status === undefined) {
+    return `It handled the HTTP request ${request.name}`;
+  }
+  const took = ms(request.end_ms - request.start_ms);
+  return `It handled the HTTP request ${request.name}, which got ${status} after ${took}`;
 }
 
 function choice(explained: Explained): string[] {

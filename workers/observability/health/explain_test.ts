@@ -270,6 +270,17 @@ Deno.test("explainLines() begins with caller, function, time and request", () =>
   assert.match(text, new RegExp(`in trace ${idOf(1, 32)}\nIt handled the HTTP request POST /or`));
 });
 
+Deno.test("explainLines() says what the request got, and when", () => {
+  const request = storedSpan({ name: "POST /orders", end_ms: NOON + 14 }, {
+    "http.response.status_code": 201,
+  });
+
+  assert.match(
+    lines({ request }),
+    /^It handled the HTTP request POST \/orders, which got 201 after 14 ms$/m,
+  );
+});
+
 for (
   const [what, replicas, expected] of [
     ["the only one", [replica({ chosen: true })], /orders ran it, the only replica$/m],

@@ -129,36 +129,46 @@ const OtlpRecord = v.object({
 /** Attributes that name the running function. */
 const FUNCTION_NAMES = ["engine.function.id", "engine.function_id"];
 
-/** Reads an OTLP frame of logs. @throws {Error} The frame is malformed. */
+/**
+ * Reads an OTLP frame of logs. `ahead` says how far the clock of a worker is ahead of the engine's,
+ * in milliseconds. @throws {Error} The frame is malformed.
+ */
 export function readLogs(
   frame: unknown,
   redactor: Redactor,
   observed_ms: number,
+  ahead: (worker_id: string | null) => number = () => 0,
 ): FrameItems<NewLog> {
   let origin = { service_name: "unknown", worker: "unknown", scope_name: null as string | null };
+  let aheadMs = 0;
   return readItems(frame, LISTS, ({ resource, scope_name }) => {
-    const service = readAttributes(resource, redactor).get("service.name");
+    const attributes = readAttributes(resource, redactor);
+    const service = attributes.get("service.name");
+    const instance = attributes.get("service.instance.id");
+    aheadMs = ahead(typeof instance === "string" ? instance : null);
     const name = typeof service === "string" && service !== "" ? service : "unknown";
     const service_name = cut(name, TELEMETRY_NAME_CHARS_MAX);
     const scope = scope_name === null ? null : cut(scope_name, TELEMETRY_NAME_CHARS_MAX);
     origin = { service_name, worker: service_name, scope_name: scope };
   }, (raw) => {
     const read = v.safeParse(OtlpRecord, raw);
-    return read.success ? { ...logOf(read.output, redactor, observed_ms), ...origin } : undefined;
+    if (!read.success) return undefined;
+    return { ...logOf(read.output, redactor, { observed_ms, aheadMs }), ...origin };
   });
 }
 
 function logOf(
   raw: v.InferOutput<typeof OtlpRecord>,
   redactor: Redactor,
-  observed_ms: number,
+  { observed_ms, aheadMs }: { readonly observed_ms: number; readonly aheadMs: number },
 ): Omit<NewLog, "service_name" | "worker" | "scope_name"> {
+  const sent_ms = readNanos(raw.timeUnixNano) ?? readNanos(raw.observedTimeUnixNano);
   const body = readValue(raw.body, 0);
   const attributes = readAttributes(raw.attributes, redactor);
   const function_id = FUNCTION_NAMES.map((name) => attributes.get(name))
     .find((value) => typeof value === "string");
   return {
-    at_ms: readNanos(raw.timeUnixNano) ?? readNanos(raw.observedTimeUnixNano) ?? observed_ms,
+    at_ms: sent_ms === undefined ? observed_ms : sent_ms - aheadMs,
     observed_ms,
     severity: severityOf(raw.severityText, raw.severityNumber ?? 0),
     body: cut(

@@ -40,6 +40,8 @@ export interface LogStoreSetup {
   readonly least: Severity;
   /** The function of a span that started at `since_ms` or later, if known. */
   functionOf(trace_id: string | null, span_id: string, since_ms: number): string | undefined;
+  /** How far the clock of a worker is ahead of the engine's, in milliseconds. */
+  ahead?(worker_id: string | null): number;
 }
 
 /** Accepts records from all sources. */
@@ -87,10 +89,13 @@ export class LogStore implements LogFeed {
     return record;
   }
 
-  /** Stores the records of an OTLP frame. @throws {Error} The frame is malformed. */
+  /**
+   * Stores the records of an OTLP frame, with times of the engine's clock as far as the clock of
+   * their worker is known. @throws {Error} The frame is malformed.
+   */
   take(frame: unknown): { readonly taken: number; readonly dropped: number } {
-    const { clock, redactor } = this.#setup;
-    const { items, dropped } = readLogs(frame, redactor, clock.wall());
+    const { clock, redactor, ahead } = this.#setup;
+    const { items, dropped } = readLogs(frame, redactor, clock.wall(), ahead);
     for (const item of items) this.add(item);
     return { taken: items.length, dropped };
   }

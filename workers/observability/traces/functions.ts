@@ -18,7 +18,13 @@ import * as v from "../../kit/schema.ts";
 import type { LogRing } from "../logs/store.ts";
 import { checkOperator } from "../retained.ts";
 import type { SearchTurns } from "../turns.ts";
-import { SummariesRequest, summarize, type TraceIndex } from "./index.ts";
+import {
+  histogramOf,
+  HistogramRequest,
+  SummariesRequest,
+  summarize,
+  type TraceIndex,
+} from "./index.ts";
 import { joinLists, joinTrees } from "./joined.ts";
 import {
   GroupRequest,
@@ -97,6 +103,17 @@ export function registerTraceFunctions(
       const query = fit(context.function_id, SummariesRequest, payload);
       await index.read();
       return await turns.take(context.caller, (turn) => summarize(index.newest(), query, turn));
+    },
+  );
+  register(
+    "traces::histogram",
+    "How many traces began in each part of a time range",
+    async (payload, _, { function_id, caller }) => {
+      const query = fit(function_id, HistogramRequest, payload);
+      await index.read();
+      return await turns.take(caller, (turn) => {
+        return histogramOf(index.newest(), query, clock.wall(), turn);
+      });
     },
   );
   register("traces::map", "Who called what and who ran it, as a graph", mapHandler(setup));

@@ -19,6 +19,12 @@ const TRACE_INDEX_MAX = 25_000;
 /** Workers and functions of one trace, as far as the list keeps them. */
 const TRACE_INDEX_NAMES_MAX = 32;
 
+/** The range of a histogram without one, in milliseconds. */
+export const HISTOGRAM_RANGE_MS = 900_000;
+/** Parts of the range of a histogram: as given, and the most. */
+const HISTOGRAM_BUCKETS = 60;
+const HISTOGRAM_BUCKETS_MAX = 500;
+
 /** Spans per chunk of an update. */
 const CHUNK_SPANS = 100;
 
@@ -28,8 +34,15 @@ export interface TraceEntry {
   /** Name and worker of the root span, or else of the earliest known span. */
   readonly name: string;
   readonly worker: string;
+  /** The worker that did the work: of the first call that no built-in worker ran, if any. */
+  readonly ran_by: string | null;
+  /** Status of the response, if the trace began with an HTTP request. */
+  readonly http_status: number | null;
+  /** From the first start to the last end, by the engine's clock as far as it has spans. */
   readonly start_ms: number;
   readonly end_ms: number;
+  /** How long the root span took; calls that it did not wait for may go on. */
+  readonly root_ms: number;
   readonly span_count: number;
   readonly error_count: number;
   /** Of the root span, or else of the first that failed. */
@@ -49,8 +62,11 @@ class Entry implements TraceEntry {
   readonly trace_id: string;
   name = "";
   worker = "";
+  ran_by: string | null = null;
+  http_status: number | null = null;
   start_ms = Infinity;
   end_ms = 0;
+  root_ms = 0;
   span_count = 0;
   error_count = 0;
   error_code: string | null = null;
@@ -61,6 +77,9 @@ class Entry implements TraceEntry {
   /** How certain it is that `name` is the root's; see `#isRoot`. */
   #rank = -1;
   #rootStart = Infinity;
+  /** How certain it is that `ran_by` did the work, and when its call started. */
+  #ranRank = 0;
+  #ranStart = Infinity;
 
   constructor(trace_id: string) {
     this.trace_id = trace_id;
@@ -68,9 +87,8 @@ class Entry implements TraceEntry {
 
   add(span: SpanSummary, isInternal: boolean, nowMs: number): void {
     const { start_ms, end_ms, service_name, function_id, error_code } = span;
+    this.#extend(span, nowMs);
     this.span_count++;
-    this.start_ms = Math.min(this.start_ms, start_ms);
-    this.end_ms = Math.max(this.end_ms, end_ms ?? nowMs);
     this.pending ||= end_ms === null;
     this.internal &&= isInternal;
     addName(this.services, service_name);
@@ -80,7 +98,10 @@ class Entry implements TraceEntry {
     if (isRoot) {
       this.name = span.name;
       this.worker = service_name;
+      this.http_status = span.http_status;
+      this.root_ms = Math.max(0, (end_ms ?? nowMs) - start_ms);
     }
+    this.#addRunner(span);
     if (isRoot ? error_code !== null : this.error_code === null) this.error_code = error_code;
   }
 
@@ -89,7 +110,31 @@ class Entry implements TraceEntry {
     Object.assign(copy, { services: [...this.services], function_ids: [...this.function_ids] });
     copy.#rank = this.#rank;
     copy.#rootStart = this.#rootStart;
+    copy.#ranRank = this.#ranRank;
+    copy.#ranStart = this.#ranStart;
     return copy;
+  }
+
+  /**
+   * A handler runs within its call, whose times are the engine's: it counts only while no other
+   * span is known, so that the trace takes as long as `engine why` says.
+   */
+  #extend({ kind, start_ms, end_ms }: SpanSummary, nowMs: number): void {
+    const isHandler = kind === "handler";
+    if (isHandler && this.#rank > 0) return;
+    const isFirst = !isHandler && this.#rank === 0;
+    this.start_ms = Math.min(isFirst ? Infinity : this.start_ms, start_ms);
+    this.end_ms = Math.max(isFirst ? 0 : this.end_ms, end_ms ?? nowMs);
+  }
+
+  /** The first call that a worker of the user ran did the work, else the first call of all. */
+  #addRunner({ kind, worker, start_ms }: SpanSummary): void {
+    if (kind !== "call" || worker === null) return;
+    const rank = worker === "engine" || worker.startsWith("engine-") ? 1 : 2;
+    if (rank < this.#ranRank || (rank === this.#ranRank && start_ms >= this.#ranStart)) return;
+    this.#ranRank = rank;
+    this.#ranStart = start_ms;
+    this.ran_by = worker;
   }
 
   /** Ranks handlers lowest, since the clocks of worker and engine may differ. */
@@ -213,18 +258,35 @@ function addName(names: string[], name: string): void {
   if (names.length < TRACE_INDEX_NAMES_MAX && !names.includes(name)) names.push(name);
 }
 
+/** Which traces are meant; all members are optional. */
+const FILTER = {
+  text: v.opt(v.text(0, TRACE_TEXT_CHARS_MAX)),
+  function_id: v.opt(v.string()),
+  worker: v.opt(v.string()),
+  status: v.opt(v.picklist(["ok", "error"])),
+  min_duration_ms: v.opt(v.number()),
+  include_internal: v.opt(v.boolean()),
+};
+
 /** Payload of `engine::traces::summaries`; all members are optional. */
 export const SummariesRequest = v.nullish(
   v.object({
     limit: v.opt(v.int(1, TRACE_LIST_LIMIT_MAX)),
     before_ms: v.opt(v.number()),
     since_ms: v.opt(v.number()),
-    text: v.opt(v.text(0, TRACE_TEXT_CHARS_MAX)),
-    function_id: v.opt(v.string()),
-    worker: v.opt(v.string()),
-    status: v.opt(v.picklist(["ok", "error"])),
-    min_duration_ms: v.opt(v.number()),
-    include_internal: v.opt(v.boolean()),
+    ...FILTER,
+  }),
+  {},
+);
+
+/** Payload of `engine::traces::histogram`; all members are optional. */
+export const HistogramRequest = v.nullish(
+  v.object({
+    /** The range; default: the last {@linkcode HISTOGRAM_RANGE_MS}. */
+    since_ms: v.opt(v.number()),
+    before_ms: v.opt(v.number()),
+    buckets: v.opt(v.int(1, HISTOGRAM_BUCKETS_MAX)),
+    ...FILTER,
   }),
   {},
 );
@@ -249,15 +311,44 @@ export function* summarize(
   return { traces, total };
 }
 
+/** Answers `engine::traces::histogram`: how many traces began in each part of a range. */
+export function* histogramOf(
+  entries: Iterable<TraceEntry>,
+  query: v.InferOutput<typeof HistogramRequest>,
+  nowMs: number,
+  turn: Turn,
+): Search<JsonObject> {
+  const { before_ms = nowMs, buckets = HISTOGRAM_BUCKETS } = query;
+  const { since_ms = before_ms - HISTOGRAM_RANGE_MS } = query;
+  const lower = { ...query, since_ms, before_ms, text: query.text?.toLowerCase() };
+  const bucket_ms = Math.max(0, before_ms - since_ms) / buckets;
+  const counts = new Array<number>(buckets).fill(0);
+  const errors = new Array<number>(buckets).fill(0);
+  let total = 0;
+  for (const entry of entries) {
+    if (turn.isOver()) yield;
+    if (!fits(entry, lower)) continue;
+    const at = Math.min(buckets - 1, Math.floor((entry.start_ms - since_ms) / bucket_ms));
+    counts[at]!++;
+    if (entry.error_count > 0) errors[at]!++;
+    total++;
+  }
+  return { since_ms, before_ms, bucket_ms, counts, errors, total };
+}
+
 /** The wire form of a trace summary. */
 export function wireTrace(entry: TraceEntry): JsonObject {
-  const { trace_id, name, worker, start_ms, span_count, error_count, error_code, pending } = entry;
+  const { trace_id, name, worker, ran_by, http_status, start_ms, root_ms, pending } = entry;
+  const { span_count, error_count, error_code } = entry;
   return {
     trace_id,
     name,
     worker,
+    ran_by,
+    http_status,
     start_ms,
     duration_ms: durationOf(entry),
+    root_ms,
     span_count,
     error_count,
     error_code,

@@ -15,7 +15,15 @@ import {
   storedSpan,
 } from "../../../tests/fakes/spans.ts";
 import * as v from "../../kit/schema.ts";
-import { SummariesRequest, summarize, type TraceEntry, TraceIndex } from "./index.ts";
+import {
+  HISTOGRAM_RANGE_MS,
+  histogramOf,
+  HistogramRequest,
+  SummariesRequest,
+  summarize,
+  type TraceEntry,
+  TraceIndex,
+} from "./index.ts";
 
 function setup() {
   const it = recorded();
@@ -100,6 +108,63 @@ Deno.test("TraceIndex names a trace by its request, else its call, else a handle
   assert.equal((await index.list())[0]!.name, "GET /");
 });
 
+Deno.test("TraceIndex has the status of a request, its duration and the worker that ran it", async () => {
+  const { traces, ring, index } = setup();
+  const [request, auth, work] = [idOf(5, 16), idOf(6, 16), idOf(7, 16)];
+  ring.add(
+    storedSpan(
+      { span_id: request, name: "GET /", service_name: "engine-http", end_ms: NOON + 30 },
+      {
+        "engine.kind": "http",
+        "http.response.status_code": 404,
+      },
+    ),
+  );
+  const below = { parent_span_id: request };
+  const at = (name: string) => ({ callee: { worker_id: name, name } });
+  traces.add(
+    call(1, 1, { ...below, ...at("engine-state"), span_id: auth }),
+    call(2, 1, { ...below, ...at("shop"), span_id: work }),
+    call(3, 1, { ...below, ...at("late"), end_ms: NOON + 5_000 }), // Its caller did not wait.
+  );
+
+  const [trace] = await index.list();
+
+  assert.deepEqual([trace!.worker, trace!.ran_by, trace!.http_status], [
+    "engine-http",
+    "shop",
+    404,
+  ]);
+  assert.deepEqual([trace!.root_ms, trace!.end_ms - trace!.start_ms], [30, 5_000]);
+});
+
+Deno.test("TraceIndex names a built-in worker as the one that ran it if there is no other", async () => {
+  const { traces, index } = setup();
+  traces.add(call(1, 1, { callee: { worker_id: "s", name: "engine-state" } }));
+  traces.add(call(2, 2, { callee: null }));
+
+  assert.deepEqual((await index.list()).map(({ ran_by }) => ran_by), [null, "engine-state"]);
+});
+
+Deno.test("TraceIndex takes the times of a handler only while nothing else is known", async () => {
+  const { traces, ring, index } = setup();
+  const handler = (n: number, ms: number) =>
+    storedSpan({ span_id: idOf(n, 16), start_ms: NOON - ms, end_ms: NOON + 5_000 }, {
+      "engine.kind": "handler",
+    });
+  const extent = async () => {
+    const [{ start_ms, end_ms }] = await index.list() as [TraceEntry];
+    return [start_ms - NOON, end_ms - NOON];
+  };
+  ring.add(handler(1, 5_000));
+  assert.deepEqual(await extent(), [-5_000, 5_000]);
+
+  traces.add(call(2, 1));
+  ring.add(handler(3, 900));
+
+  assert.deepEqual(await extent(), [2, 12]);
+});
+
 Deno.test("TraceIndex marks traces that have internal functions only", async () => {
   const { traces, index } = setup();
   traces.add(call(1, 1, { function_id: "engine::x" }), call(2, 2, { function_id: "engine::y" }));
@@ -169,8 +234,11 @@ function entry(n: number, changes: Partial<TraceEntry>): TraceEntry {
     trace_id: idOf(n, 32),
     name: `f${n}`,
     worker: "shop",
+    ran_by: "shop",
+    http_status: null,
     start_ms: NOON + n,
     end_ms: NOON + n + 10,
+    root_ms: 8,
     span_count: 1,
     error_count: 0,
     error_code: null,
@@ -195,8 +263,11 @@ Deno.test("summarize() returns the summary of a trace", () => {
     trace_id: idOf(2, 32),
     name: "f2",
     worker: "shop",
+    ran_by: "shop",
+    http_status: null,
     start_ms: NOON + 2,
     duration_ms: 10,
+    root_ms: 8,
     span_count: 1,
     error_count: 1,
     error_code: "oops",
@@ -228,3 +299,32 @@ for (
     assert.deepEqual(names(query), expected);
   });
 }
+
+function histogram(query: unknown, nowMs = NOON + 4): Record<string, unknown> {
+  return found(histogramOf(entries, v.parse(HistogramRequest, query), nowMs, HASTY));
+}
+
+Deno.test("histogramOf() counts traces and failed ones by the part of the range they began in", () => {
+  assert.deepEqual(histogram({ since_ms: NOON, before_ms: NOON + 4, buckets: 4 }), {
+    since_ms: NOON,
+    before_ms: NOON + 4,
+    bucket_ms: 1,
+    counts: [0, 0, 1, 1],
+    errors: [0, 0, 1, 0],
+    total: 2,
+  });
+});
+
+Deno.test("histogramOf() has a range up to now, and the filter of the list", () => {
+  const { since_ms, total, counts } = histogram({ status: "error", include_internal: true });
+
+  assert.equal(since_ms, NOON + 4 - HISTOGRAM_RANGE_MS);
+  assert.equal(total, 1);
+  assert.equal((counts as number[]).at(-1), 1);
+});
+
+Deno.test("histogramOf() of an empty or inverted range is empty", () => {
+  for (const before_ms of [NOON, NOON - 5]) {
+    assert.equal(histogram({ since_ms: NOON, before_ms, buckets: 2 }).total, 0);
+  }
+});

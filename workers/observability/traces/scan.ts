@@ -76,6 +76,7 @@ export class RowSpan implements StoredSpan {
       function_id,
       caller: this.#rows.callerNameAt(this.#row),
       worker,
+      http_status: null,
     };
   }
 

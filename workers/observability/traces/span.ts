@@ -132,6 +132,8 @@ export interface SpanSummary {
   readonly caller: string | null;
   /** Name of the worker that ran it; `null`: none. */
   readonly worker: string | null;
+  /** Status of the response; `null`: not an HTTP request. */
+  readonly http_status: number | null;
 }
 
 /** The summary of a call. */
@@ -153,6 +155,7 @@ export function summaryOfCall(call: CallSpan): SpanSummary {
     function_id,
     caller: call.caller.name,
     worker,
+    http_status: null,
   };
 }
 
@@ -161,6 +164,7 @@ export function summaryOfSpan(span: StoredSpan): SpanSummary {
   const { trace_id, span_id, parent_span_id, name, service_name, start_ms, end_ms, status } = span;
   const failed = status === "error";
   const text = (attribute: string): string | null => attributeText(span, attribute) ?? null;
+  const status_code = attributeOf(span, "http.response.status_code");
   return {
     trace_id,
     span_id,
@@ -176,6 +180,7 @@ export function summaryOfSpan(span: StoredSpan): SpanSummary {
     function_id: text("engine.function_id"),
     caller: text("engine.caller"),
     worker: text("engine.worker"),
+    http_status: typeof status_code === "number" ? status_code : null,
   };
 }
 

@@ -16,6 +16,7 @@ import type {
 import type { EngineHost } from "../../kit/define.ts";
 import type { Redactor } from "../redact.ts";
 import type { Search, Turn } from "../turns.ts";
+import { WorkerClocks } from "../worker_clocks.ts";
 import { readSpans } from "./otlp.ts";
 import type { SpanRing } from "./ring.ts";
 import { rowsOfTraces, RowSpan, type ScanFilter, scanSpans, sortInTurn } from "./scan.ts";
@@ -54,6 +55,8 @@ export class SpanStore implements SpanFeed, Disposable {
   readonly #listeners = new Set<Listener>();
   readonly #clearListeners = new Set<() => void>();
   readonly #stopListening: () => void;
+  /** The clocks of the workers that send spans. */
+  readonly clocks: WorkerClocks;
   #cancel: (() => void) | undefined;
   #callCursor = 0;
   #ringCursor = 0;
@@ -62,6 +65,7 @@ export class SpanStore implements SpanFeed, Disposable {
   /** Stores the spans that built-in workers record from now on. */
   constructor(setup: SpanStoreSetup) {
     this.#setup = setup;
+    this.clocks = new WorkerClocks(setup.clock, (filter) => setup.traces.find(filter, 1)[0]);
     this.#stopListening = setup.traces.spans.listen((ended) => {
       const span = spanOfWork(ended, setup.redactor);
       if (span) setup.ring.add(span);
@@ -81,10 +85,14 @@ export class SpanStore implements SpanFeed, Disposable {
     return times.length > 0 ? Math.min(...times) : null;
   }
 
-  /** Stores the spans of an OTLP frame. @throws {Error} The frame is malformed. */
+  /**
+   * Stores the spans of an OTLP frame, with times of the engine's clock as far as the clock of
+   * their worker is known. @throws {Error} The frame is malformed.
+   */
   take(frame: unknown): { readonly taken: number; readonly dropped: number } {
     const { ring, redactor } = this.#setup;
-    const { items, dropped } = readSpans(frame, redactor);
+    const { items: sent, dropped } = readSpans(frame, redactor);
+    const items = this.clocks.corrected(sent);
     const taken = items.filter((span) => ring.add(span)).length;
     return { taken, dropped: dropped + items.length - taken };
   }
