@@ -65,6 +65,7 @@ const LAG_SECONDS = 60;
 export const FUNCTIONS_CHECKED_MAX = 2_000;
 const DISK_LOW_BYTES = 256 * 1024 * 1024;
 const NAMES_SHOWN = 3;
+const REASONS_SHOWN = 5;
 const KEY_CHARS_SHOWN = 100;
 const SYNC_WRITES = 3;
 const MIB = 1_024 * 1_024;
@@ -265,7 +266,12 @@ function inactiveTriggers({ directory }: HealthParts): HealthCheck {
   const all = directory.triggers();
   const idle = all.filter(({ reason }) => reason !== null);
   const status = idle.length === 0 ? "ok" : "warn";
-  const [first] = idle;
+  const reasons = new Map(
+    idle.map(({ trigger_type, function_id, reason }) => [
+      reason,
+      `${trigger_type} of ${function_id}: ${reason}`,
+    ]),
+  );
   const names = [
     ...new Set(
       idle.map(({ trigger_type, function_id, worker_name }) =>
@@ -280,7 +286,7 @@ function inactiveTriggers({ directory }: HealthParts): HealthCheck {
     message: idle.length === 0
       ? `None of ${all.length} triggers is parked or refused`
       : `${idle.length} of ${all.length} triggers do not fire: ${named(names)}`,
-    remedy: first ? `${first.trigger_type} of ${first.function_id}: ${first.reason}` : null,
+    remedy: idle.length === 0 ? null : [...reasons.values()].slice(0, REASONS_SHOWN).join("; "),
   };
 }
 

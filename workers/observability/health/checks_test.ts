@@ -208,7 +208,7 @@ Deno.test("Functions of workers of different names are counted and named", async
   assert.match(remedy!, /engine\.shared_functions/);
 });
 
-Deno.test("Triggers that do not fire are counted and named, with the reason of the first", async () => {
+Deno.test("Triggers that do not fire are counted and named, with each reason", async () => {
   using it = setup();
   const trigger = (function_id: string, reason: string | null): TriggerView => ({
     id: function_id,
@@ -223,11 +223,12 @@ Deno.test("Triggers that do not fire are counted and named, with the reason of t
     worker_name: "py",
   });
   it.at.triggerViews = [trigger("a", null), trigger("b", "did you mean http?"), trigger("c", "no")];
+  it.at.triggerViews.push(trigger("d", "no"));
 
   const { status, measured, message, remedy } = (await it.measure()).get("triggers")!;
-  assert.deepEqual([status, measured], ["warn", 2]);
-  assert.equal(message, "2 of 3 triggers do not fire: htp of b (py), htp of c (py)");
-  assert.equal(remedy, "htp of b: did you mean http?");
+  assert.deepEqual([status, measured], ["warn", 3]);
+  assert.equal(message, "3 of 4 triggers do not fire: htp of b (py), htp of c (py), htp of d (py)");
+  assert.equal(remedy, "htp of b: did you mean http?; htp of d: no");
 });
 
 for (const [skew, status] of [[-500, "ok"], [-5_000, "warn"], [90_000, "fail"]] as const) {

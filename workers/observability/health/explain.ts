@@ -463,7 +463,9 @@ function originOf({ nested, span }: Explained, code: string): string {
 
 function logged({ logs }: Explained): string[] {
   if (logs.length === 0) return [];
-  const worst = logs.find(({ severity }) => severity === "error") ?? logs.at(-1)!;
+  // Indented lines, such as those of a stack trace, go on with what a line before them says.
+  const worst = logs.find(({ severity }) => severity === "error") ??
+    logs.findLast(({ body }) => /^\S/.test(body)) ?? logs.at(-1)!;
   const count = logs.length === 1 ? "1 record was" : `${logs.length} records were`;
   return [`${count} logged; ${worst.severity}: ${firstLine(worst.body)}`];
 }

@@ -450,3 +450,10 @@ Deno.test("explainLines() quotes the most severe record", () => {
 
   assert.match(lines({ logs }), /^3 records were logged; error: bad$/m);
 });
+
+Deno.test("explainLines() quotes the line before a stack trace, not its last line", () => {
+  const logs = ["t::boom failed:", "  Error: boom", "      at deeper (worker.ts:1:1)"]
+    .map((body, seq) => ({ ...newLog({ body, severity: "warn" }), seq }));
+
+  assert.match(lines({ logs }), /^3 records were logged; warn: t::boom failed:$/m);
+});
