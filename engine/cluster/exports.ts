@@ -14,7 +14,13 @@ import type { TriggerTimes } from "./trigger_times.ts";
 import type { Directory, FunctionView, TriggerTypeView, TriggerView } from "../ports/directory.ts";
 
 /** Types that every engine provides: their triggers fire at each of them. */
-export const EVERYWHERE: ReadonlySet<string> = new Set(["http", "subscribe", "log", "trace"]);
+export const EVERYWHERE: ReadonlySet<string> = new Set([
+  "http",
+  "websocket",
+  "subscribe",
+  "log",
+  "trace",
+]);
 
 /** Frames by the frames that take them back, in the order in which they are sent. */
 export type Exports = ReadonlyMap<string, string>;

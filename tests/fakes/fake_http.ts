@@ -82,7 +82,10 @@ export function fakeHttp(
   const traces = new CallRecorder({ clock });
   const memory = createMemoryBudget(FAKE_MEMORY_BYTES, queueMicrotask);
   const views = new Map<string, FunctionView>();
-  const directory = { function: (_namespace: string, id: string) => views.get(id) };
+  const directory = {
+    function: (_namespace: string, id: string) => views.get(id),
+    worker: () => undefined,
+  };
   const host = { clock, log: recordingLog(lines), traces, memory, directory };
   const parts = assemble(worker, parseHttpConfig(config), host);
   provideRoutes(worker, parts, host);

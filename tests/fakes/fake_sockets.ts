@@ -38,7 +38,7 @@ export interface FakeSockets {
   /** By function id; tests add to it and take away. */
   readonly functions: Record<string, (payload: JsonObject) => unknown>;
   /** Opens a connection of the route `/`, in these groups. */
-  open(groups?: readonly string[], address?: string): Joined;
+  open(groups?: readonly string[], address?: string, id?: string): Joined;
   /** The trigger of a config, with the id and function `f` unless it says otherwise. */
   target(config?: JsonObject, id?: string): SocketTarget;
   /** Moves the clock, gives a turn to what waits for one, and runs what follows. */
@@ -109,12 +109,11 @@ export function fakeSockets(
     sockets,
     functions,
     target,
-    open(groups = [], address = "192.0.2.1") {
+    open(groups = [], address = "192.0.2.1", id = `c${++count}`) {
       const client = { name: address, sockets: 1, running: 0 };
       if (!sockets.reserve(client)) throw new Error("no place");
       const held = sockets.hold();
       held.take(groupBytes(groups));
-      const id = `c${++count}`;
       const identity = { id, route, path_params: {}, client, held };
       const socket = sockets.add(
         { ...identity, context: undefined, subprotocol: undefined },

@@ -12,10 +12,9 @@ import {
   type Engines,
   type EngineView,
 } from "../../engine/ports/directory.ts";
-import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import { ASK_FUNCTION, ASK_TIMEOUT_MS, askEngines } from "../kit/engines.ts";
+import { ASK_FUNCTION, ASK_TIMEOUT_MS, askEngines, checkEngine } from "../kit/engines.ts";
 import { fit } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
 import type { CheckedFunctions } from "./functions.ts";
@@ -71,11 +70,9 @@ export function registerEngines({ worker, registry, directory, engines }: Engine
     return { ...all, engines: withLogs } as unknown as JsonObject;
   });
   if (!engines) return;
-  worker.registerFunction(ASK_FUNCTION, (payload, _metadata, { caller, function_id }) => {
-    if (directory.worker(caller ?? "")?.engine === undefined) {
-      throw new EngineError("FORBIDDEN", `${function_id} answers engines of the cluster only`);
-    }
-    const asked = fit(function_id, Ask, payload);
+  worker.registerFunction(ASK_FUNCTION, (payload, _metadata, context) => {
+    checkEngine(directory, context);
+    const asked = fit(context.function_id, Ask, payload);
     const own = { ...asked.payload as JsonObject, local: true };
     return worker.trigger<Json, Json>({
       function_id: asked.function_id,

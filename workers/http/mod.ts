@@ -103,7 +103,7 @@ export interface HttpParts {
 /** What the engine provides to the parts; without channels there are no streams. */
 export type PartsHost =
   & Pick<EngineHost, "clock" | "log" | "traces" | "memory">
-  & { readonly directory: Pick<EngineHost["directory"], "function"> }
+  & { readonly directory: Pick<EngineHost["directory"], "function" | "worker"> }
   & Partial<Omit<EngineHost, "directory">>;
 
 /** Makes everything but the port. */
@@ -147,7 +147,7 @@ export function assemble(
 
 /** Provides the trigger types, and the functions of WebSockets. */
 export function provideRoutes(
-  worker: Pick<Worker, "registerTriggerType" | "registerFunction">,
+  worker: Pick<Worker, "registerTriggerType" | "registerFunction" | "trigger">,
   { routes, sockets, openapi }: Pick<HttpParts, "routes" | "sockets" | "openapi">,
   host: Pick<EngineHost, "log" | "engines">,
 ): void {

@@ -272,7 +272,11 @@ function decode(segment: string): string {
   }
 }
 
-function isNewer<T>({ order: one }: Route<T>, { order: other }: Route<T>): boolean {
+/** Whether something that came now is above another: by its order, or because it came later. */
+export function isNewer(
+  { order: one }: { readonly order?: RouteOrder | undefined },
+  { order: other }: { readonly order?: RouteOrder | undefined },
+): boolean {
   if (!one || !other || one.at > other.at) return true;
   return one.at === other.at && one.id > other.id;
 }

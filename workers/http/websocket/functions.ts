@@ -22,9 +22,12 @@ import { GROUP_CHARS_MAX, type Reached, type Sockets } from "./sockets.ts";
 export const PAGE_MAX = 1_000;
 const PAGE_DEFAULT = 100;
 /** A page ends before it has more characters. */
-const PAGE_CHARS_MAX: number = 4 * 1024 * 1024;
+export const PAGE_CHARS_MAX: number = 4 * 1024 * 1024;
 const ID_CHARS = 64;
 const EXCEPT_MAX = 1_000;
+
+/** Of one engine, or one for each engine of a cluster. */
+const CURSOR = /^(\d{1,15}|([0-9a-f]{16}\.\d{1,15},?){1,256})$/;
 
 const Id = v.text(1, ID_CHARS);
 const Group = v.text(1, GROUP_CHARS_MAX);
@@ -49,7 +52,7 @@ const Membership = v.object({ connection_id: Id, group: Group });
 const List = v.object({
   ...WHOM,
   limit: v.opt(v.int(1, PAGE_MAX)),
-  cursor: v.opt(v.pipe(v.string(), v.regex(/^\d{1,15}$/, "expected a next_cursor"))),
+  cursor: v.opt(v.pipe(v.string(), v.regex(CURSOR, "expected a next_cursor"))),
 });
 
 /** Whom a call concerns. */
@@ -59,13 +62,27 @@ interface Whom {
   readonly api_path?: string | undefined;
 }
 
+/** What each function does with its payload. */
+export type SocketOperations = Pick<
+  SocketFunctions,
+  "send" | "close" | "join" | "leave" | "list" | "routes"
+>;
+
+/** Connections of one engine, the oldest first. */
+export interface SocketPage {
+  readonly connections: JsonObject[];
+  /** Their places at their engine. */
+  readonly seqs: number[];
+  readonly total: number;
+  /** Whether more follow. */
+  readonly hasMore: boolean;
+}
+
 /** Registers the functions. */
 export function provideFunctions(
   worker: Pick<Worker, "registerFunction">,
-  sockets: Sockets,
-  routes: LiveRoutes,
+  it: SocketOperations,
 ): void {
-  const it = new SocketFunctions(sockets, routes);
   const provide = (
     name: string,
     description: string,
@@ -134,46 +151,52 @@ export class SocketFunctions {
   }
 
   /** `websocket::join` */
-  join(payload: Json): Json {
+  join(payload: Json): Json | Promise<Json> {
     const { connection_id, group } = fit("websocket::join", Membership, payload);
     const socket = this.#sockets.get(connection_id);
     return { joined: this.#sockets.join(socket, group), groups: [...socket.groups] };
   }
 
   /** `websocket::leave` */
-  leave(payload: Json): Json {
+  leave(payload: Json): Json | Promise<Json> {
     const { connection_id, group } = fit("websocket::leave", Membership, payload);
     const socket = this.#sockets.get(connection_id);
     return { left: this.#sockets.leave(socket, group), groups: [...socket.groups] };
   }
 
   /** `websocket::connections` */
-  list(payload: Json): Json {
-    const request = fit("websocket::connections", List, payload ?? {});
-    const { limit = PAGE_DEFAULT, cursor } = request;
+  list(payload: Json): Json | Promise<Json> {
+    const { connections, seqs, total, hasMore } = this.page(payload);
+    const next_cursor = hasMore ? String(seqs.at(-1)) : undefined;
+    return { connections, total, ...next_cursor !== undefined && { next_cursor } };
+  }
+
+  /** Connections behind a cursor. */
+  page(payload: Json): SocketPage {
+    const request = readList(payload);
+    const { limit, cursor } = request;
     const all = hasWhom(request)
       ? this.#targetsOf("websocket::connections", request).sort((a, b) => a.seq - b.seq)
       : [...this.#sockets.all()];
-    const after = Number(cursor ?? 0);
+    const after = /^\d+$/.test(cursor) ? Number(cursor) : 0;
     const connections: JsonObject[] = [];
+    const seqs: number[] = [];
     let chars = 0;
-    let last: ClientSocket | undefined;
     let hasMore = false;
     for (const socket of all) {
       if (socket.seq <= after) continue;
       const entry = entryOf(socket);
       chars += JSON.stringify(entry).length;
-      hasMore = connections.length === limit || (chars > PAGE_CHARS_MAX && last !== undefined);
+      hasMore = connections.length === limit || (chars > PAGE_CHARS_MAX && seqs.length > 0);
       if (hasMore) break;
       connections.push(entry);
-      last = socket;
+      seqs.push(socket.seq);
     }
-    const next_cursor = hasMore ? String(last!.seq) : undefined;
-    return { connections, total: all.length, ...next_cursor !== undefined && { next_cursor } };
+    return { connections, seqs, total: all.length, hasMore };
   }
 
   /** `websocket::routes` */
-  routes(): Json {
+  routes(): Json | Promise<Json> {
     const routes = [...this.#routes.all()].map(({ path, target, sockets }) => ({
       api_path: path,
       function_id: target?.function_id ?? null,
@@ -208,6 +231,12 @@ export class SocketFunctions {
     const route = this.#routes.find(api_path!);
     return route ? [...route.sockets] as ClientSocket[] : [];
   }
+}
+
+/** Reads a payload of `websocket::connections`. */
+export function readList(payload: Json): Whom & { limit: number; cursor: string } {
+  const request = fit("websocket::connections", List, payload ?? {});
+  return { ...request, limit: request.limit ?? PAGE_DEFAULT, cursor: request.cursor ?? "" };
 }
 
 function hasWhom({ connection_id, group, api_path }: Whom): boolean {

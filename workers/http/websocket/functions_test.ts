@@ -81,7 +81,7 @@ Deno.test("Every function has a description and a schema of its payload", () => 
   };
   const it = setup();
 
-  provideFunctions(worker as never, it.sockets, it.routes);
+  provideFunctions(worker as never, it.functions);
 
   const names = ["close", "connections", "join", "leave", "routes", "send"];
   assert.deepEqual(Object.keys(registered).sort(), names.map((name) => `websocket::${name}`));

@@ -10,6 +10,7 @@
  */
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
+import { isNewer, type RouteOrder } from "../routes.ts";
 import type { SocketTriggerConfig } from "./config.ts";
 
 /** So long connections without a trigger, and events without a function, wait. */
@@ -24,6 +25,8 @@ export interface SocketTarget {
   readonly namespace: string | undefined;
   readonly metadata: Json | undefined;
   readonly config: SocketTriggerConfig;
+  /** Its place among triggers of one path. Default: it is the newest. */
+  readonly order?: RouteOrder | undefined;
 }
 
 /** What a route does with its connections. */
@@ -97,7 +100,8 @@ export class LiveRoutes {
       return added;
     }
     drop(route, target.id);
-    route.targets.push(target);
+    const below = route.targets.findLastIndex((other) => isNewer(target, other));
+    route.targets.splice(below + 1, 0, target);
     route.cancelEnd?.();
     route.cancelEnd = undefined;
     this.#byId.set(target.id, route);

@@ -3,8 +3,9 @@
  *
  * A request for an upgrade passes what any request of `engine-http` passes (`../handler.ts`), then
  * `upgrade.ts`. `client_socket.ts` is one connection, `sockets.ts` all of them with their groups,
- * `live_routes.ts` what triggers they belong to, `functions.ts` what programs do with them. Frames
- * are read and written by the engine (`engine/ports/web_sockets.ts`).
+ * `live_routes.ts` what triggers they belong to, `functions.ts` what programs do with them, and
+ * `joined_sockets.ts` the same over the engines of a cluster. Frames are read and written by the
+ * engine (`engine/ports/web_sockets.ts`).
  *
  * @module
  */
@@ -24,8 +25,9 @@ import {
   SOCKET_TRIGGER_SCHEMA,
   type SocketTriggerConfig,
 } from "./config.ts";
-import { provideFunctions } from "./functions.ts";
-import { LiveRoutes } from "./live_routes.ts";
+import { provideFunctions, SocketFunctions } from "./functions.ts";
+import { connectionId, JoinedSockets } from "./joined_sockets.ts";
+import { LiveRoutes, type SocketTarget } from "./live_routes.ts";
 import { Sockets } from "./sockets.ts";
 import { EventSpans } from "./spans.ts";
 import { SocketUpgrades } from "./upgrade.ts";
@@ -34,10 +36,12 @@ import { SocketUpgrades } from "./upgrade.ts";
 const SOCKETS_SHARE = 3 / 4;
 
 /** What {@linkcode SocketRoutes} uses of the engine. */
-export type SocketHost = Pick<
-  EngineHost,
-  "clock" | "log" | "memory" | "traces" | "webSockets" | "socketBounds" | "turns"
->;
+export type SocketHost =
+  & Pick<
+    EngineHost,
+    "clock" | "log" | "memory" | "traces" | "webSockets" | "socketBounds" | "turns" | "engines"
+  >
+  & { readonly directory: Pick<EngineHost["directory"], "worker"> };
 
 /** The WebSockets of a port. */
 export class SocketRoutes {
@@ -73,11 +77,11 @@ export class SocketRoutes {
 
   /** Provides the trigger type and the functions. */
   provide(
-    worker: Pick<Worker, "registerTriggerType" | "registerFunction">,
+    worker: Pick<Worker, "registerTriggerType" | "registerFunction" | "trigger">,
     rates: RateLimits,
     warnings: ResultWarnings,
   ): void {
-    provideFunctions(worker, this.#sockets, this.#live);
+    this.#provideFunctions(worker);
     worker.registerTriggerType({
       id: "websocket",
       description: "Runs a function for each message of the WebSockets of a path",
@@ -88,7 +92,8 @@ export class SocketRoutes {
         const config = parseSocketTrigger(raw);
         const warn: Warn = (text, about) => warnings.warn(text, function_id, about);
         const limiter = config.route.rate_limit && rates.make(id, config.route.rate_limit);
-        const route = { id, function_id, namespace, metadata, config };
+        const order = this.#host.engines?.orderOf(id);
+        const route = { id, function_id, namespace, metadata, config, order };
         const before = this.#add(route, new RouteGuard(limiter, config.route.auth_token), warn);
         rates.set(id, limiter);
         this.#report(config, function_id, raw, before);
@@ -112,20 +117,20 @@ export class SocketRoutes {
     this.#live.stop();
   }
 
-  #add(
-    { id, function_id, namespace, metadata, config }: {
-      readonly id: string;
-      readonly function_id: string;
-      readonly namespace: string | undefined;
-      readonly metadata: Json | undefined;
-      readonly config: SocketTriggerConfig;
-    },
-    guard: RouteGuard,
-    warn: Warn,
-  ): Route<Target> | undefined {
+  #provideFunctions(worker: Pick<Worker, "registerFunction" | "trigger">): void {
+    const { engines, directory } = this.#host;
+    const own = new SocketFunctions(this.#sockets, this.#live);
+    if (!engines) return provideFunctions(worker, own);
+    const joined = new JoinedSockets({ worker, own, engines, directory });
+    provideFunctions(worker, joined);
+    joined.provide();
+  }
+
+  #add(target: SocketTarget, guard: RouteGuard, warn: Warn): Route<Target> | undefined {
+    const { id, function_id, namespace, metadata, config, order } = target;
     const { route } = config;
-    const target = { id, function_id, namespace, metadata, config };
     const services = {
+      newId: () => connectionId(this.#host.engines),
       webSockets: this.#host.webSockets,
       sockets: this.#sockets,
       spans: this.#spans,
@@ -142,6 +147,7 @@ export class SocketRoutes {
       id,
       method: "GET",
       path: route.api_path,
+      order,
       value: {
         function_id,
         namespace,

@@ -29,6 +29,8 @@ export interface UpgradeServices {
   readonly webSockets: WebSockets;
   readonly sockets: Sockets;
   readonly spans: EventSpans;
+  /** An id for a connection. */
+  newId(): string;
   /** Origins that CORS lists. */
   readonly origins: readonly string[];
 }
@@ -79,7 +81,7 @@ export class SocketUpgrades implements Upgrades {
     const subprotocol = this.#subprotocolOf(request);
     delete payload.body;
     payload.event = "connect";
-    payload.connection_id = crypto.randomUUID();
+    payload.connection_id = this.#services.newId();
     if (subprotocol !== undefined) payload.subprotocol = subprotocol;
     payload.trigger = { type: "websocket", path: payload.path! };
   }

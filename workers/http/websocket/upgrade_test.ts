@@ -11,7 +11,9 @@ function setup(config: JsonObject = {}) {
   it.functions.left = () => {};
   const spans = new EventSpans({ open: () => null, record() {} }, it.clock);
   const webSockets: WebSockets = { problemOf: () => undefined, accept: () => Promise.resolve() };
-  const services = { webSockets, sockets: it.sockets, spans, origins: ["https://listed.example"] };
+  const newId = () => crypto.randomUUID();
+  const origins = ["https://listed.example"];
+  const services = { webSockets, sockets: it.sockets, spans, newId, origins };
   const upgrade = new SocketUpgrades(services, () => it.routes.find("/")!, it.target(), () => {});
   const open = (said?: unknown) => {
     const request = servedRequest(new Request("http://localhost/"));
