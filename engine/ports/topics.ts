@@ -1,8 +1,8 @@
 /**
  * Topics: messages to everyone who is subscribed at that moment, at most once.
  *
- * In one process this is a table (`workers/pubsub/local_topics.ts`); over several machines it is
- * the same interface around that table and a message broker (`EngineHost.joinTopics`).
+ * This is a table in each engine (`workers/pubsub/local_topics.ts`). In a cluster the subscriptions
+ * of all engines are in each of them, so a message needs no way of its own to the others.
  *
  * @module
  */

@@ -46,8 +46,6 @@ export interface LocalEngineOptions {
   readonly store?: Store;
   /** Default: unlimited. */
   readonly memory?: MemoryBudget;
-  /** Default: there are no other engines. */
-  readonly joinTopics?: EngineHost["joinTopics"];
   readonly supervision?: Supervision;
   /** Default: none. */
   readonly configuration?: readonly ConfigValue[];
@@ -190,7 +188,7 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   #hostFor(signal: AbortSignal): EngineHost {
-    const { memory, store, supervision, joinTopics } = this.#options;
+    const { memory, store, supervision } = this.#options;
     return {
       clock: this.clock,
       log: recordingLog(this.lines),
@@ -211,7 +209,6 @@ export class LocalEngine implements AsyncDisposable {
       turns: AT_ONCE,
       firings: this.router.firings,
       keeping: new LocalKeeping({ clock: this.clock, log: recordingLog(this.lines) }),
-      joinTopics,
       supervision: supervision ?? missing("supervision"),
       onEvent: (listener) => joined(this.#listeners, listener),
       traces: this.recorder,

@@ -21,7 +21,6 @@ import type { EventListener } from "../../engine/ports/events.ts";
 import type { Firings } from "../../engine/ports/firings.ts";
 import type { SocketBounds } from "../../engine/ports/listen.ts";
 import type { Keeping } from "../../engine/ports/keeping.ts";
-import type { Topics } from "../../engine/ports/topics.ts";
 import type { EngineLogListener, Log } from "../../engine/ports/log.ts";
 import type { MemoryBudget } from "../../engine/ports/memory.ts";
 import type { Schemas } from "../../engine/ports/schemas.ts";
@@ -75,8 +74,6 @@ export interface EngineHost extends Host {
   readonly firings: Firings;
   /** Work that runs in one place at a time. */
   readonly keeping: Keeping;
-  /** Joins the topics of this engine with those of others. Default: there are no others. */
-  readonly joinTopics?: ((own: Topics) => Topics) | undefined;
   readonly supervision: Supervision;
   /** Calls the listener with every event from now on; call the result to stop. */
   onEvent(listener: EventListener): () => void;

@@ -58,10 +58,9 @@ export const pubsub: BuiltinWorker<v.InferOutput<typeof Config>> = {
   offers: { functions: ["publish", "engine::pubsub::*"], triggerTypes: ["subscribe"] },
   parse: (raw) => fitConfig(Config, raw),
   configSchema: () => v.jsonSchema(Config),
-  start(worker, config, { clock, log, memory, firings, joinTopics }) {
+  start(worker, config, { clock, log, memory, firings }) {
     const started = new AsyncDisposableStack();
-    const own = started.use(new LocalTopics({ clock, memory }));
-    const topics = joinTopics?.(own) ?? own;
+    const topics = started.use(new LocalTopics({ clock, memory }));
     const bounds = {
       waitingCalls: config.max_waiting_calls,
       unsentBytes: config.max_unsent_bytes,
@@ -72,7 +71,7 @@ export const pubsub: BuiltinWorker<v.InferOutput<typeof Config>> = {
     const publish = handlerOfText((payload, textOf, { traceparent }) => {
       const { topic, json } = readMessage(payload, textOf, config.max_message_bytes);
       if (!topics.publish(topic, { json, traceparent })) {
-        const message = `${own.waiting} messages wait for their delivery; publish again later`;
+        const message = `${topics.waiting} messages wait for their delivery; publish again later`;
         throw new EngineError("overloaded", message);
       }
       published++;

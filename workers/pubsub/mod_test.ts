@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { localDial } from "../../engine/transport/local_connection.ts";
-import type { Topics } from "../../engine/ports/topics.ts";
 import { JsonText } from "../../sdk/typescript/json_text.ts";
 import type { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
@@ -125,37 +124,6 @@ Deno.test("a pattern hears all topics that it matches", async () => {
 
   assert.deepEqual(dataOf(part.heard), ["orders.eu"]);
   assert.deepEqual(dataOf(rest.heard), ["orders.eu", "orders.eu.new"]);
-});
-
-Deno.test("topics that are joined with those of another engine reach its subscribers, too", async () => {
-  const clock = new FakeClock();
-  const all: Topics[] = [];
-  /** What a broker between the engines does. */
-  const joinTopics = (own: Topics): Topics => {
-    all.push(own);
-    const publish: Topics["publish"] = (topic, message) =>
-      all.map((each) => each.publish(topic, message)).every((isAccepted) => isAccepted);
-    return { publish, subscribe: (pattern, hear) => own.subscribe(pattern, hear) };
-  };
-  await using near = new LocalEngine({ clock, joinTopics });
-  await using far = new LocalEngine({ clock, joinTopics });
-  const heard: Json[] = [];
-  for (const engine of [near, far]) {
-    await engine.start(pubsub);
-    const worker = await engine.connect("shop");
-    worker.registerFunction("hear", (data: Json) => void heard.push(data));
-    const config = { topic: "orders.*" };
-    worker.registerTrigger({ type: "subscribe", function_id: "hear", config });
-    await engine.settle();
-  }
-
-  const publisher = await near.connect("publisher");
-  const payload = { topic: "orders.created", data: 7 };
-  await outcome(publisher, { function_id: "publish", payload });
-  await near.settle();
-  await far.settle();
-
-  assert.deepEqual(heard, [7, 7]);
 });
 
 Deno.test("removing one subscription leaves the others of its topic", async () => {
