@@ -45,8 +45,8 @@ Deno.test({
     const page = await world.openPage("/metrics");
 
     await t.step("calls and errors show up, with a chart each", async () => {
-      await isBusy(page, "Calls");
-      await isBusy(page, "Errors");
+      await isBusy(page, "Calls, last minute");
+      await isBusy(page, "Errors, last minute");
       const charts = page.getByRole("img", { name: /Calls per second|Latency|Memory/ });
       await charts.first().waitFor();
       await page.locator("canvas").nth(7).waitFor();
@@ -75,7 +75,7 @@ Deno.test({
 
     await t.step("when the engine comes back, the charts go on", async () => {
       await page.goto(`${world.consoleUrl}/metrics`);
-      await isBusy(page, "Calls");
+      await isBusy(page, "Calls, last minute");
       await world.stopEngine();
       await world.startEngine();
       shop.registerFunction("shop::fresh", () => 1);

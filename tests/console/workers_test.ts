@@ -205,7 +205,7 @@ Deno.test({
     for (let second = 1; second <= 5; second++) {
       it.fire("engine::metrics-sampled", sample(ids, second));
     }
-    await page.getByText("5.00 MB").first().waitFor();
+    await page.getByText("5.00 MiB").first().waitFor();
     await page.getByRole("grid").focus();
     await page.keyboard.press("End");
     await page.getByRole("link", { name: "w0999" }).waitFor();

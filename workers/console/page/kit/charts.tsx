@@ -7,7 +7,7 @@ import type { VNode } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import type { Tone } from "./icons.tsx";
-import { formatBytes, formatCount, formatTime } from "./format.tsx";
+import { formatBytes, formatCount, formatTime, trimZeros } from "./format.tsx";
 import { useShownTheme } from "./context.tsx";
 
 /** Points of a sparkline. */
@@ -18,6 +18,11 @@ const BYTE_STEPS = Array.from({ length: 41 }, (_, power) => 2 ** power);
 const COUNT_STEPS = Array.from({ length: 40 }, (_, step) => {
   return [1, 2, 5][step % 3]! * 10 ** Math.floor(step / 3);
 });
+/** Width of a character on an axis, and of the space beside its labels, in pixels. */
+const AXIS_CHAR = 6.4;
+const AXIS_SPACE = 14;
+/** A label of the time axis is `14:03:27`, with its middle at the tick. */
+const TIME_LABEL = 8 * AXIS_CHAR;
 /** Steps of the axis of time, in seconds. */
 const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 21_600];
 
@@ -184,17 +189,36 @@ function axesOf({ box, format }: ChartShape, colour: ColourReader): uPlot.Axis[]
       size: 24,
       space: 80,
       incrs: TIME_STEPS,
-      values: (_plot, times) => times.map((s) => formatTime(s * 1_000)),
+      values: (plot, times) => times.map((s) => fitsAxis(plot, s) ? formatTime(s * 1_000) : ""),
     },
     {
       ...axis,
-      size: 60,
+      size: (_plot, labels) => axisWidth(labels ?? []),
       space: 30,
-      values: (_plot, values) => values.map(format),
+      values: (_plot, values) => values.map((value) => trimZeros(format(value))),
       ...format === formatBytes && { incrs: BYTE_STEPS },
       ...format === formatCount && { incrs: COUNT_STEPS },
     },
   ];
+}
+
+/** The width of an axis that has space for its longest label. */
+export function axisWidth(labels: readonly string[]): number {
+  const longest = labels.reduce((most, label) => Math.max(most, label.length), 0);
+  return Math.ceil(longest * AXIS_CHAR + AXIS_SPACE);
+}
+
+/** Whether the label of a time is not cut at the end of the axis. */
+function fitsAxis({ width, scales: { x } }: uPlot, s: number): boolean {
+  const [min, max] = [x?.min ?? 0, x?.max ?? 1];
+  return isWithin({ at: (s - min) / (max - min), width, label: TIME_LABEL });
+}
+
+/** Whether a label around a place of an axis (0 to 1) ends before the axis does. */
+export function isWithin(
+  { at, width, label }: { readonly at: number; readonly width: number; readonly label: number },
+): boolean {
+  return (1 - at) * width >= label / 2;
 }
 
 type ColourReader = (name: string, opacity?: number) => string;

@@ -6,7 +6,7 @@
 import type { VNode } from "preact";
 import { useNow } from "./context.tsx";
 
-const UNITS = ["B", "KB", "MB", "GB", "TB"];
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 const SECOND = 1_000, MINUTE = 60_000, HOUR = 3_600_000, DAY = 86_400_000;
 
 /** Shown in place of a missing value. */
@@ -29,7 +29,7 @@ export function formatSpan(ms: number): string {
   return ms < DAY ? `${Math.floor(ms / HOUR)} h` : `${Math.floor(ms / DAY)} d`;
 }
 
-/** `512 B`, `1.50 KB`, `48.2 MB` (1,024 each). */
+/** `512 B`, `1.50 KiB`, `48.2 MiB`. */
 export function formatBytes(bytes: number | null | undefined): string {
   if (bytes === null || bytes === undefined || !Number.isFinite(bytes)) return NONE;
   let value = bytes, unit = 0;
@@ -38,6 +38,22 @@ export function formatBytes(bytes: number | null | undefined): string {
     unit++;
   }
   return `${unit === 0 ? Math.round(value) : digits(value)} ${UNITS[unit]}`;
+}
+
+/** A time limit as people say it: `10 min`, `20 s`, `1.5 s`, `250 ms`. */
+export function formatLimit(ms: number): string {
+  if (ms === 0 || !Number.isFinite(ms)) return `${ms} ms`;
+  const units = [[DAY, "d"], [HOUR, "h"], [MINUTE, "min"], [SECOND, "s"]] as const;
+  // Only what two digits after the point can say is exact.
+  const fit = units.find(([unit]) => ms >= unit && Number.isInteger(ms * 100 / unit));
+  return fit === undefined ? `${ms} ms` : `${ms / fit[0]} ${fit[1]}`;
+}
+
+/** A text without zeros that say nothing, for axes and settings: `64.0 MiB` is `64 MiB`. */
+export function trimZeros(text: string): string {
+  return text.replace(/(\d)\.(\d*?)0+(?!\d)/, (_all, whole: string, rest: string) => {
+    return rest === "" ? whole : `${whole}.${rest}`;
+  });
 }
 
 /** Things per second: `0/s`, `0.20/s`, `12.5/s`, `1,204/s`, `18.3k/s`. */

@@ -8,11 +8,13 @@ import {
   formatCount,
   formatDateTime,
   formatDuration,
+  formatLimit,
   formatPercent,
   formatRate,
   formatSpan,
   formatTime,
   NONE,
+  trimZeros,
 } from "./format.tsx";
 
 for (
@@ -40,14 +42,44 @@ for (
   const [bytes, text] of [
     [0, "0 B"],
     [512, "512 B"],
-    [1_536, "1.50 KB"],
-    [50_541_363, "48.2 MB"],
-    [1_024 ** 5 * 3, "3,072 TB"],
+    [1_536, "1.50 KiB"],
+    [50_541_363, "48.2 MiB"],
+    [1_024 ** 5 * 3, "3,072 TiB"],
     [null, NONE],
     [NaN, NONE],
   ] as const
 ) {
   Deno.test(`formatBytes(${bytes}) is ${text}`, () => assert.equal(formatBytes(bytes), text));
+}
+
+for (
+  const [ms, text] of [
+    [600_000, "10 min"],
+    [90_000, "1.5 min"],
+    [20_000, "20 s"],
+    [1_500, "1.5 s"],
+    [1_234, "1234 ms"],
+    [250, "250 ms"],
+    [86_400_000, "1 d"],
+    [0, "0 ms"],
+  ] as const
+) {
+  Deno.test(`formatLimit(${ms}) is ${text}`, () => assert.equal(formatLimit(ms), text));
+}
+
+for (
+  const [text, short] of [
+    ["64.0 MiB", "64 MiB"],
+    ["1.50 GiB", "1.5 GiB"],
+    ["5.00 ms", "5 ms"],
+    ["0.25 ms", "0.25 ms"],
+    ["100 ms", "100 ms"],
+    ["1,000/s", "1,000/s"],
+    ["10 m 0 s", "10 m 0 s"],
+    ["10.0/s", "10/s"],
+  ] as const
+) {
+  Deno.test(`trimZeros() of ${text} is ${short}`, () => assert.equal(trimZeros(text), short));
 }
 
 for (

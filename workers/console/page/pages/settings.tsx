@@ -14,12 +14,15 @@ import {
   CopyButton,
   Empty,
   Failed,
+  formatBytes,
+  formatLimit,
   Page,
   Search,
   Segments,
   Skeleton,
   Split,
   Table,
+  trimZeros,
   useIsNarrow,
   useQuery,
   useQueryMember,
@@ -116,7 +119,7 @@ const COLUMNS: readonly Column<ConfigValue>[] = [
     id: "value",
     title: "Value",
     width: "minmax(84px, 1fr)",
-    cell: ({ value }) => <Value value={value} />,
+    cell: ({ key, value }) => <Value name={key} value={value} />,
   },
   {
     id: "source",
@@ -130,9 +133,9 @@ const COLUMNS: readonly Column<ConfigValue>[] = [
     title: "Default",
     width: "minmax(100px, 0.8fr)",
     hide: "phone",
-    cell: ({ default: usual }) => (
+    cell: ({ key, default: usual }) => (
       <span class="cut quiet">
-        <Value value={usual} />
+        <Value name={key} value={usual} />
       </span>
     ),
   },
@@ -158,7 +161,7 @@ const NARROW_COLUMNS: readonly Column<ConfigValue>[] = [
       <span class="setting-pair">
         {KEY.cell(setting)}
         <span class="cut">
-          <Value value={setting.value} />
+          <Value name={setting.key} value={setting.value} />
         </span>
       </span>
     ),
@@ -174,9 +177,11 @@ function File({ path }: { path: string }): VNode {
   );
 }
 
-function Value({ value }: { value: Json }): VNode {
+function Value({ name, value }: { name: string; value: Json }): VNode {
   if (value === null) return <span class="quiet">none</span>;
   const text = typeof value === "string" ? value : JSON.stringify(value);
+  const measured = withUnit(name, value);
+  if (measured !== null) return <span class="cut num" title={text}>{measured}</span>;
   return <code class="cut" title={text}>{text === "" ? '""' : text}</code>;
 }
 
@@ -185,6 +190,31 @@ function Origin({ setting }: { setting: ConfigValue }): VNode {
   if (setting.source === "default") return <span class="quiet">default</span>;
   const words = originText(setting);
   return <Badge tone={tones[setting.source]} title={words}>{words}</Badge>;
+}
+
+const MIB = 1_048_576;
+
+/** A number with the unit that ends its name: `max_message_bytes` 67108864 is `64 MiB`. */
+export function withUnit(name: string, value: Json): string | null {
+  if (typeof value !== "number") return null;
+  const unit = /_(bytes|kb|mb|gb|ms|s|percent)$/.exec(name)?.[1];
+  switch (unit) {
+    case "bytes":
+      return trimZeros(formatBytes(value));
+    case "kb":
+      return trimZeros(formatBytes(value * 1_024));
+    case "mb":
+      return trimZeros(formatBytes(value * MIB));
+    case "gb":
+      return trimZeros(formatBytes(value * 1_024 * MIB));
+    case "ms":
+      return formatLimit(value);
+    case "s":
+      return formatLimit(value * 1_000);
+    case "percent":
+      return `${value} %`;
+  }
+  return null;
 }
 
 /** Whether the value differs from the default. */
@@ -209,7 +239,10 @@ export function originText({ source, line, variable }: ConfigValue): string {
 
 /** Whether every word of a search occurs in name, value or origin of a setting. */
 export function matchesSearch(setting: ConfigValue, search: string): boolean {
-  const text = `${setting.key} ${JSON.stringify(setting.value)} ${originText(setting)}`
+  const { key, value } = setting;
+  const text = `${key} ${JSON.stringify(value)} ${withUnit(key, value) ?? ""} ${
+    originText(setting)
+  }`
     .toLowerCase();
   return search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }

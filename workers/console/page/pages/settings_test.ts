@@ -3,7 +3,7 @@
  */
 import assert from "node:assert/strict";
 import type { ConfigValue } from "../../../../engine/ports/config.ts";
-import { isChanged, matchesSearch, originText } from "./settings.tsx";
+import { isChanged, matchesSearch, originText, withUnit } from "./settings.tsx";
 
 function setting(change: Partial<ConfigValue> = {}): ConfigValue {
   return {
@@ -47,3 +47,20 @@ Deno.test("matchesSearch() needs every word in name, value or origin", () => {
   }
   for (const none of ["host", "port xyz"]) assert.ok(!matchesSearch(it, none));
 });
+
+for (
+  const [name, value, text] of [
+    ["engine.max_message_bytes", 67_108_864, "64 MiB"],
+    ["engine.memory_mb", 2_048, "2 GiB"],
+    ["engine.invocation_timeout_ms", 600_000, "10 min"],
+    ["for_s", 30, "30 s"],
+    ["cpu_percent", 20, "20 %"],
+    ["engine.port", 49_134, null],
+    ["engine.address_bytes", "64", null],
+    ["engine.max_inflight_calls_per_worker", 10_000, null],
+  ] as const
+) {
+  Deno.test(`withUnit() of ${name} ${value} is ${text}`, () => {
+    assert.equal(withUnit(name, value), text);
+  });
+}

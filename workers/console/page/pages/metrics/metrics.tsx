@@ -151,7 +151,7 @@ const ENGINE_CHARTS: readonly ChartPlan[] = [
     format: formatRate,
   },
   {
-    label: "Unsent on lines to workers",
+    label: "Unsent to workers",
     lines: [{ label: "Queued", field: "queued_bytes", area: true }],
     format: formatBytes,
   },
@@ -185,24 +185,25 @@ function MetricsEngine(
   );
 }
 
-/** The newest values of the engine. */
+/** The engine in the last minute and now. */
 function Now({ samples }: { samples: EngineSamples }): VNode {
   const now = (field: EngineField) => samples.engineLatest(field);
-  const errors = now("errors_per_s");
-  const lag = now("event_loop_lag_ms");
+  const minute = (field: EngineField) => samples.engineMinute(field);
+  const errors = minute("errors_per_s");
+  const lag = minute("event_loop_lag_ms");
   const restarts = now("restarts");
   return (
     <div class="stats">
-      <Stat label="Calls" value={formatRate(now("calls_per_s"))} />
+      <Stat label="Calls, last minute" value={formatRate(minute("calls_per_s"))} />
       <Stat
-        label="Errors"
+        label="Errors, last minute"
         value={formatRate(errors)}
         {...(errors ?? 0) > 0 && { tone: "bad" as const }}
       />
-      <Stat label="p99" value={formatDuration(now("p99_ms"))} />
+      <Stat label="p99, last minute" value={formatDuration(minute("p99_ms"))} />
       <Stat label="In flight" value={formatCount(now("in_flight"))} />
       <Stat
-        label="Event-loop lag"
+        label="Event-loop lag, last minute"
         value={formatDuration(lag)}
         {...(lag ?? 0) > LAG_MS_HIGH && { tone: "warn" as const }}
       />

@@ -5,7 +5,13 @@
  */
 import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
-import { CHARTED_MAX, type SamplesState } from "./samples.ts";
+import { bucketed, type Combine, OTHER, topAndOther } from "./buckets.ts";
+import {
+  CHARTED_MAX,
+  type EngineSamples,
+  type FunctionField,
+  type SamplesState,
+} from "./samples.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../../wire.ts";
 import {
   Chart,
@@ -16,6 +22,7 @@ import {
   formatDuration,
   formatRate,
   Panel,
+  type Series,
   Skeleton,
   Table,
   useQuery,
@@ -48,12 +55,14 @@ const ON: readonly WatchedTrigger[] = [
 ];
 /** Functions that engine and console call for themselves. */
 const OWN = /^(engine|engine-console)::/;
+/** Calls of this time become one point of a chart. */
+const POINT_MS = 10_000;
 /** Metrics of functions. */
 export function MetricsFunctions({ state }: { state: SamplesState }): VNode {
   const [all] = useEngineOwn();
   return (
     <>
-      <Busiest state={state} />
+      <FunctionCharts state={state} all={all} />
       <Panel
         title="Since the engine started"
         flush
@@ -65,46 +74,89 @@ export function MetricsFunctions({ state }: { state: SamplesState }): VNode {
   );
 }
 
-function Busiest({ state: { samples, version } }: { state: SamplesState }): VNode {
-  const { functions } = samples;
-  const keys = useMemo(() => samples.busiest(CHARTED_MAX), [version]);
-  const at_ms = useMemo(() => functions.at_ms, [version]);
-  if (keys.length === 0) {
+const CHARTS: readonly {
+  readonly field: FunctionField;
+  readonly label: string;
+  readonly format: (value: number | null) => string;
+  /** How the samples of a point, and the functions beyond the first ones, become one value. */
+  readonly samples: Combine;
+  readonly others: "sum" | "max";
+}[] = [
+  {
+    field: "calls_per_s",
+    label: "Calls per second",
+    format: formatRate,
+    samples: "mean",
+    others: "sum",
+  },
+  {
+    field: "errors_per_s",
+    label: "Errors per second",
+    format: formatRate,
+    samples: "mean",
+    others: "sum",
+  },
+  {
+    field: "p99_ms",
+    label: "Slowest (p99)",
+    format: formatDuration,
+    samples: "max",
+    others: "max",
+  },
+];
+
+/** Charts of the functions with the largest values, and one line for all others. */
+function FunctionCharts(
+  { state: { samples, version }, all }: { state: SamplesState; all: boolean },
+): VNode {
+  // A point changes every ten seconds, but the newest one with each sample.
+  const charts = useMemo(
+    () => CHARTS.map((plan) => ({ ...plan, ...linesOf(samples, plan, all) })),
+    [version, all],
+  );
+  const shown = charts.filter(({ series }) => series.length > 0);
+  if (shown.length === 0) {
     return (
-      <Panel title="The busiest functions">
+      <Panel title="Functions">
         <Empty icon="metrics" title="No calls in the last five minutes">
           Charts show up here within a second of the first one.
         </Empty>
       </Panel>
     );
   }
-  const lines = (field: "calls_per_s" | "p99_ms" | "errors_per_s") =>
-    keys.map((key) => ({
-      label: key.startsWith("default/") ? key.slice("default/".length) : key,
-      values: functions.series(key, field),
-    }));
   return (
     <div class="metrics-grid">
-      <Panel>
-        <Chart
-          label="Calls per second of the busiest"
-          at_ms={at_ms}
-          series={lines("calls_per_s")}
-          format={formatRate}
-          sync="functions"
-        />
-      </Panel>
-      <Panel>
-        <Chart
-          label="p99 of the busiest"
-          at_ms={at_ms}
-          series={lines("p99_ms")}
-          format={formatDuration}
-          sync="functions"
-        />
-      </Panel>
+      {shown.map(({ label, format, at_ms, series }) => (
+        <Panel key={label}>
+          <Chart label={label} at_ms={at_ms} series={series} format={format} sync="functions" />
+        </Panel>
+      ))}
     </div>
   );
+}
+
+function linesOf(
+  { functions }: EngineSamples,
+  plan: (typeof CHARTS)[number],
+  all: boolean,
+): { at_ms: readonly number[]; series: Series[] } {
+  const times = functions.at_ms;
+  const own = functions.keys.filter((key) => all || !OWN.test(key.slice(key.indexOf("/") + 1)));
+  const lines = own.map((key) => ({
+    key,
+    values: bucketed(times, functions.series(key, plan.field), POINT_MS, plan.samples).values,
+  })).filter(({ values }) => values.some((value) => (value ?? 0) > 0));
+  const { at_ms } = bucketed(times, [], POINT_MS, "mean");
+  const series = topAndOther(lines, CHARTED_MAX, plan.others).map(({ key, values }): Series => ({
+    label: key === OTHER ? `${lines.length - CHARTED_MAX} others` : shortKey(key),
+    values,
+    ...key === OTHER && { tone: "neutral" as const },
+  }));
+  return { at_ms, series };
+}
+
+function shortKey(key: string): string {
+  return key.startsWith("default/") ? key.slice("default/".length) : key;
 }
 
 function Totals({ all }: { all: boolean }): VNode {

@@ -12,7 +12,9 @@ import { CallFailure, useLive, useTrigger } from "../../kit/mod.ts";
 import { functionKey } from "../references.tsx";
 
 /** Functions or workers in one chart. */
-export const CHARTED_MAX = 6;
+export const CHARTED_MAX = 5;
+/** Rates and times of lists are those of the last minute, in samples. */
+export const MINUTE_SAMPLES = 60;
 /** Samples of the engine as a whole: 15 minutes. */
 const ENGINE_SAMPLES = 900;
 /** Samples of each function and worker: 5 minutes. */
@@ -99,6 +101,11 @@ export class SampleWindow<Field extends string> {
     return null;
   }
 
+  /** The mean of the newest samples of a series; `null`: none was measured. */
+  mean(key: string, field: Field, newest: number): number | null {
+    return meanOf(this.series(key, field, newest));
+  }
+
   /** Whether a series was active in the range. */
   has(key: string): boolean {
     return this.#rows.has(key);
@@ -173,7 +180,7 @@ const ENGINE_FIELDS = [
 /** One of them. */
 export type EngineField = (typeof ENGINE_FIELDS)[number];
 /** A value of a function. */
-type FunctionField = "calls_per_s" | "errors_per_s" | "p50_ms" | "p99_ms" | "in_flight";
+export type FunctionField = "calls_per_s" | "errors_per_s" | "p50_ms" | "p99_ms" | "in_flight";
 /** A value of a worker. */
 export type WorkerField = "memory_bytes" | "cpu_percent" | "in_flight" | "event_loop_lag_ms";
 
@@ -214,12 +221,28 @@ const NOTHING = Object.fromEntries(ENGINE_FIELDS.map((field) => [field, null])) 
   null
 >;
 
-/** The newest traffic of a function. */
+/** The traffic of a function in the last minute. */
 export interface FunctionTraffic {
   readonly calls_per_s: number;
   readonly errors_per_s: number;
+  /** Of each second, in proportion to its calls. */
   readonly p50_ms: number | null;
   readonly p99_ms: number | null;
+}
+
+/** The mean of the values that are not `null`, in proportion to their weights. */
+export function meanOf(
+  values: readonly (number | null)[],
+  weights?: readonly (number | null)[],
+): number | null {
+  let sum = 0, weight = 0;
+  values.forEach((value, i) => {
+    if (value === null) return;
+    const part = weights === undefined ? 1 : weights[i] ?? 0;
+    sum += value * part;
+    weight += part;
+  });
+  return weight === 0 ? null : sum / weight;
 }
 
 /** The samples of the engine, its functions and its workers. */
@@ -292,20 +315,22 @@ export class EngineSamples {
     return this.engine.latest(ENGINE, field);
   }
 
-  /** The traffic of a function in the last sample; `undefined`: none in the whole range. */
-  traffic(key: string): FunctionTraffic | undefined {
-    if (!this.functions.has(key)) return undefined;
-    return {
-      calls_per_s: this.functions.latest(key, "calls_per_s") ?? 0,
-      errors_per_s: this.functions.latest(key, "errors_per_s") ?? 0,
-      p50_ms: this.functions.last(key, "p50_ms"),
-      p99_ms: this.functions.last(key, "p99_ms"),
-    };
+  /** The mean of a value of the engine over the last minute. */
+  engineMinute(field: EngineField): number | null {
+    return this.engine.mean(ENGINE, field, MINUTE_SAMPLES);
   }
 
-  /** Keys of the busiest functions in the range, the busiest first. */
-  busiest(count: number): string[] {
-    return this.functions.largest("calls_per_s", count);
+  /** The traffic of a function in the last minute; `undefined`: none in the whole range. */
+  traffic(key: string): FunctionTraffic | undefined {
+    if (!this.functions.has(key)) return undefined;
+    const minute = (field: FunctionField) => this.functions.series(key, field, MINUTE_SAMPLES);
+    const calls = minute("calls_per_s");
+    return {
+      calls_per_s: meanOf(calls) ?? 0,
+      errors_per_s: meanOf(minute("errors_per_s")) ?? 0,
+      p50_ms: meanOf(minute("p50_ms"), calls) ?? this.functions.last(key, "p50_ms"),
+      p99_ms: meanOf(minute("p99_ms"), calls) ?? this.functions.last(key, "p99_ms"),
+    };
   }
 
   /** The name of a worker, or its id if it has none. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type EngineSample, EngineSamples, SampleWindow } from "./samples.ts";
+import { type EngineSample, EngineSamples, meanOf, SampleWindow } from "./samples.ts";
 
 const make = (capacity = 3) => new SampleWindow<"calls" | "ms">(capacity, { calls: 0, ms: null });
 
@@ -103,10 +103,28 @@ Deno.test("EngineSamples joins stored and new samples", () => {
   assert.equal(samples.workerName("w1"), "shop");
 });
 
-Deno.test("EngineSamples.traffic() has the rate of now and the latency of the last calls", () => {
+Deno.test("EngineSamples.traffic() is that of the last minute, times by their calls", () => {
   const samples = new EngineSamples();
-  samples.add(sample(1_000, { functions: [busy] }));
-  samples.add(sample(2_000));
+  samples.add(sample(0, { functions: [{ ...busy, calls_per_s: 9_000 }] }));
+  for (let i = 1; i < 58; i++) samples.add(sample(i));
+  samples.add(sample(58, { functions: [{ ...busy, calls_per_s: 10, errors_per_s: 6 }] }));
+  samples.add(sample(59, { functions: [{ ...busy, calls_per_s: 30, p50_ms: 7, p99_ms: 40 }] }));
+  samples.add(sample(60));
+
+  // The first sample is older than 60 samples.
+  assert.deepEqual(samples.traffic("default/a::b"), {
+    calls_per_s: 40 / 60,
+    errors_per_s: 0.1,
+    p50_ms: 6,
+    p99_ms: 33,
+  });
+  assert.equal(samples.traffic("default/none"), undefined);
+});
+
+Deno.test("EngineSamples.traffic() has the times of older calls if the last minute had none", () => {
+  const samples = new EngineSamples();
+  samples.add(sample(0, { functions: [busy] }));
+  for (let i = 1; i <= 100; i++) samples.add(sample(i));
 
   assert.deepEqual(samples.traffic("default/a::b"), {
     calls_per_s: 0,
@@ -114,7 +132,23 @@ Deno.test("EngineSamples.traffic() has the rate of now and the latency of the la
     p50_ms: 3,
     p99_ms: 12,
   });
-  assert.equal(samples.traffic("default/none"), undefined);
+});
+
+Deno.test("EngineSamples.engineMinute() is the mean of what was measured", () => {
+  const samples = new EngineSamples();
+  assert.equal(samples.engineMinute("calls_per_s"), null);
+
+  samples.add(sample(1, { engine: { calls_per_s: 4 } }));
+  samples.add(sample(2, { engine: { calls_per_s: null } }));
+  samples.add(sample(3, { engine: { calls_per_s: 8 } }));
+
+  assert.equal(samples.engineMinute("calls_per_s"), 6);
+});
+
+Deno.test("meanOf() weighs values, and is null without any", () => {
+  assert.equal(meanOf([1, null, 4], [3, 9, 1]), 1.75);
+  assert.equal(meanOf([1, 2], [0, 0]), null);
+  assert.equal(meanOf([null]), null);
 });
 
 Deno.test("EngineSamples stores no function without calls", () => {
@@ -125,7 +159,6 @@ Deno.test("EngineSamples stores no function without calls", () => {
   }));
 
   assert.deepEqual(samples.functions.keys, ["default/a::b"]);
-  assert.deepEqual(samples.busiest(5), ["default/a::b"]);
 });
 
 Deno.test("EngineSamples.fill() replaces everything, even if the clock went back", () => {
