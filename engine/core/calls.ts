@@ -471,14 +471,19 @@ function enqueueRequest(
   messageReceiptId: string,
   raw: RawFields,
 ): { request: InvokeFunction; remainder: CallRemainder; payload: string } {
-  const { action: _action, data: _data, metadata: _metadata, namespace, ...rest } = call;
-  const request: InvokeFunction = { ...rest, function_id: ENQUEUE_FUNCTION_ID };
-  const { function_id, traceparent, baggage } = call;
+  const { invocation_id, function_id, namespace, timeout_ms, traceparent, baggage } = call;
+  const request: InvokeFunction = {
+    type: "invokefunction",
+    ...invocation_id !== undefined && { invocation_id },
+    function_id: ENQUEUE_FUNCTION_ID,
+    ...timeout_ms !== undefined && { timeout_ms },
+    ...traceparent !== undefined && { traceparent },
+    ...baggage !== undefined && { baggage },
+  };
   const job = { queue, function_id, namespace, messageReceiptId, traceparent, baggage };
-  const fields = { ...options, ...job };
   const data = raw.field("data");
   const last = data === undefined ? "" : `,"data":${data}`;
-  const payload = `${JSON.stringify(fields).slice(0, -1)}${last}}`;
+  const payload = `${JSON.stringify({ ...options, ...job }).slice(0, -1)}${last}}`;
   return { request, remainder: callRemainder(request, { field: () => payload }), payload };
 }
 

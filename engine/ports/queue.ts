@@ -130,11 +130,11 @@ export interface QueueCounts {
 /** All queues of an engine, by name. Methods other than `serve` are for queues that are served. */
 export interface Queues extends AsyncDisposable {
   /**
-   * Keeps a job; resolves when a crash cannot lose it.
+   * Keeps a job; resolves when a crash cannot lose it. `false`: one of its id is there already.
    *
    * @throws {EngineError} `VALUE_TOO_LARGE`, `SET_ERROR`, `overloaded` as the store.
    */
-  put(queue: string, job: JobInput): Promise<{ readonly id: string; readonly isNew: boolean }>;
+  put(queue: string, job: JobInput): Promise<boolean>;
   /** Gives the jobs of a queue out until it is disposed of; called once per queue. */
   serve(queue: string, settings: QueueSettings, runner: QueueRunner): Promise<AsyncDisposable>;
   /** Changes how the jobs of a queue are given out. */

@@ -25,6 +25,7 @@ import {
   type Known,
   makeEntry,
   partsFor,
+  recordBytes,
   STORE_COMMIT_BYTES_MAX,
   STORE_COMMIT_CHANGES_MAX,
   STORE_RECORD_BYTES_MAX,
@@ -180,13 +181,19 @@ export class KvRecords {
     if (ahead.size > 0) await this.#sendAhead([...ahead], version);
 
     const commit = this.#kv.atomic().set(FILE_HEAD_KEY, this.#head(version));
+    // One piece of memory for all: an allocation costs more than what is written there.
+    const records = new Uint8Array(
+      sumOf(puts, ({ entry }) => entry ? recordBytes(entry.bytes) : 0),
+    );
+    let at = 0;
     for (const put of puts) {
       const { key, entry, json } = put;
       if (!entry) {
         commit.delete(entryKey(key));
         continue;
       }
-      commit.set(entryKey(key), encodeRecord(entry, json));
+      const record = records.subarray(at, at += recordBytes(entry.bytes));
+      commit.set(entryKey(key), encodeRecord(entry, json, record));
       if (partsFor(json.length) === 0 || ahead.has(put)) continue;
       let i = 0;
       for (const part of cutParts(json)) commit.set(["part", entry.version, i++], part);
@@ -253,6 +260,10 @@ function chooseAhead(puts: readonly Put[]): Set<Put> {
 function partsOf({ version, bytes }: Entry): Parts[] {
   const count = partsFor(bytes);
   return count > 0 ? [{ version, count }] : [];
+}
+
+function sumOf(puts: readonly Put[], bytesOf: (put: Put) => number): number {
+  return puts.reduce((sum, put) => sum + bytesOf(put), 0);
 }
 
 function entryKey(key: StoreKey): Deno.KvKey {

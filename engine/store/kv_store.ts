@@ -233,12 +233,15 @@ class KvStore implements Store {
     }
   }
 
-  // deno-lint-ignore require-await -- A throw is to become a rejection.
-  async write(changes: readonly KeyChange[], options: WriteOptions = {}): Promise<Changed[]> {
-    this.#assertOpen();
-    checkWrite(changes);
-    this.#used();
-    if (this.#queuedBytes >= STORE_QUEUED_BYTES_MAX) throw tooMuchQueued();
+  write(changes: readonly KeyChange[], options: WriteOptions = {}): Promise<Changed[]> {
+    try {
+      this.#assertOpen();
+      checkWrite(changes);
+      this.#used();
+      if (this.#queuedBytes >= STORE_QUEUED_BYTES_MAX) throw tooMuchQueued();
+    } catch (thrown) {
+      return Promise.reject(thrown);
+    }
     const number = ++this.#requests;
     this.#unsettled.begin(number);
     const { read, slots } = this.#hold(changes);
@@ -270,14 +273,20 @@ class KvStore implements Store {
 
   /** Holds the keys of a write, each once. */
   #hold(changes: readonly KeyChange[]): { read: string[]; slots: Slot[] } {
+    if (changes.length === 1) {
+      const slot = this.#holdOne(changes[0]!);
+      return { read: [slot.id], slots: [slot] };
+    }
     const held = new Map<string, Slot>();
-    for (const [key, _change, known] of changes) {
-      const id = keyId(key);
-      if (held.has(id)) continue;
-      const slots = this.#slots;
-      held.set(id, known === undefined ? slots.hold(key) : slots.holdKnown(key, known));
+    for (const change of changes) {
+      const id = keyId(change[0]);
+      if (!held.has(id)) held.set(id, this.#holdOne(change));
     }
     return { read: [...held.keys()], slots: [...held.values()] };
+  }
+
+  #holdOne([key, _change, known]: KeyChange): Slot {
+    return known === undefined ? this.#slots.hold(key) : this.#slots.holdKnown(key, known);
   }
 
   async #read(key: StoreKey): Promise<Entry | undefined> {

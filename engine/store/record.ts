@@ -97,12 +97,20 @@ export function partsFor(bytes: number): number {
   return bytes + HEAD_BYTES <= STORE_RECORD_BYTES_MAX ? 0 : Math.ceil(bytes / STORE_PART_BYTES);
 }
 
-/** The record of an entry. */
-export function encodeRecord(entry: Entry, json: Uint8Array): Uint8Array {
+/** Length of the record of a value of this many bytes. */
+export function recordBytes(bytes: number): number {
+  return HEAD_BYTES + (partsFor(bytes) > 0 ? LENGTH_BYTES : bytes);
+}
+
+/** Writes the record of an entry into memory of its length, which is returned. */
+export function encodeRecord(
+  entry: Entry,
+  json: Uint8Array,
+  record: Uint8Array = new Uint8Array(recordBytes(entry.bytes)),
+): Uint8Array {
   const { key, version, created, bytes } = entry;
   const inParts = partsFor(bytes) > 0;
-  const record = new Uint8Array(HEAD_BYTES + (inParts ? LENGTH_BYTES : bytes));
-  const view = new DataView(record.buffer);
+  const view = new DataView(record.buffer, record.byteOffset, record.length);
   record[0] = inParts ? IN_PARTS_SUMMED : WHOLE_SUMMED;
   view.setFloat64(1, version);
   view.setFloat64(9, created);

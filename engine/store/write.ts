@@ -8,6 +8,7 @@
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import {
+  type Change,
   type Changed,
   type Entry,
   type KeyChange,
@@ -22,6 +23,7 @@ import {
 } from "./record.ts";
 import { JsonText } from "../../sdk/typescript/wire/member_text.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import { passingBytesOf } from "../core/wire/bytes.ts";
 import { checkKey, keyId } from "./store_key.ts";
 
 const encoder = new TextEncoder();
@@ -47,9 +49,12 @@ export class Step {
     this.#json = typeof text === "string" ? undefined : text;
   }
 
-  /** The value as JSON in UTF-8, made when it is asked for; empty when there is no entry. */
+  /**
+   * The value as JSON in UTF-8, made when it is asked for; empty when there is no entry. Not to be
+   * kept: small ones share memory.
+   */
   get json(): Uint8Array {
-    return this.#json ??= encoder.encode(this.#text);
+    return this.#json ??= passingBytesOf(this.#text);
   }
 }
 
@@ -91,23 +96,44 @@ export function checkWrite(changes: readonly KeyChange[]): void {
  * a value that JSON cannot hold. Nothing has changed then.
  */
 export function applyChanges(changes: readonly KeyChange[], entries: Entries): Applied {
+  if (changes.length === 1) return applyChange(changes[0]!, entries);
   const steps = new Map<string, Step>();
   const changed = changes.map(([key, change]): Changed => {
     const id = keyId(key);
     const earlier = steps.get(id);
     const old = earlier ? earlier.entry : entries.read(id);
-    const value = change(old);
-    if (value === old) return { old, new: old };
-    const step = value === undefined
-      ? new Step(id, key)
-      // Entries are only `old`.
-      : makeEntry(id, key, value as Json | JsonText, old, entries.nextVersion());
+    const step = stepOf(id, key, change(old), old, entries);
+    if (!step) return { old, new: old };
     steps.set(id, step);
     return { old, new: step.entry };
   });
   const applied = { changed, steps: [...steps.values()] };
   checkSize(applied.steps);
   return applied;
+}
+
+/** The usual write has one change: no other one of its key has to be found. */
+function applyChange([key, change]: KeyChange, entries: Entries): Applied {
+  const id = keyId(key);
+  const old = entries.read(id);
+  const step = stepOf(id, key, change(old), old, entries);
+  return step
+    ? { changed: [{ old, new: step.entry }], steps: [step] }
+    : { changed: [{ old, new: old }], steps: [] };
+}
+
+/** What a new value does to a key; `undefined`: nothing. */
+function stepOf(
+  id: string,
+  key: StoreKey,
+  value: ReturnType<Change>,
+  old: Entry | undefined,
+  entries: Entries,
+): Step | undefined {
+  if (value === old) return undefined;
+  if (value === undefined) return new Step(id, key);
+  // Entries are only `old`.
+  return makeEntry(id, key, value as Json | JsonText, old, entries.nextVersion());
 }
 
 /** Values of up to 64 KiB are not split, so those of one write have to fit into one commit. */

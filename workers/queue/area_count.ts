@@ -8,6 +8,7 @@
  *
  * @module
  */
+import { type Area, positionOf, type StoredJob } from "./job_store.ts";
 
 /** Positions that one page of a count has. */
 export const COUNTED_MAX = 500;
@@ -66,5 +67,26 @@ export class AreaCount {
 
   #isCounted(position: string): boolean {
     return this.#position === undefined || position <= this.#position;
+  }
+}
+
+/** The numbers of jobs in all areas of a queue. */
+export class AreaCounts {
+  readonly of: Readonly<Record<Area, AreaCount>> = {
+    queue_ready: new AreaCount(),
+    queue_later: new AreaCount(),
+    queue_dead: new AreaCount(),
+  };
+
+  /** A job is on disk in an area. Its position matters to a count that is under way alone. */
+  came(area: Area, stored: StoredJob): void {
+    const count = this.of[area];
+    count.added(count.isCounting ? positionOf(area, stored) : "");
+  }
+
+  /** A job is gone from an area, on disk. */
+  went(area: Area, stored: StoredJob): void {
+    const count = this.of[area];
+    count.removed(count.isCounting ? positionOf(area, stored) : "");
   }
 }

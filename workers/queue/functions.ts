@@ -21,14 +21,13 @@ import type { NamedQueues } from "./named_queues.ts";
 import type { Topics } from "./topics.ts";
 import {
   DeadRequest,
-  EnqueueRequest,
   FORMATS,
   MessageRequest,
   MessagesRequest,
-  misspelledOption,
   PeekRequest,
   PublishRequest,
   QueueRequest,
+  readEnqueue,
   ResultRequest,
   TopicRequest,
 } from "./payloads.ts";
@@ -126,9 +125,7 @@ export class QueueFunctions {
   }
 
   enqueue(payload: Json, context: CallContext): Promise<JsonObject> {
-    const input = fit("engine::queue::enqueue", EnqueueRequest, payload);
-    const misspelled = misspelledOption(payload as JsonObject);
-    if (misspelled) throw unknownOption(misspelled);
+    const input = readEnqueue(payload);
     const { function_id, namespace = DEFAULT_NAMESPACE } = input;
     const isVisible = this.#setup.directory.visibleTo(context.caller);
     if (isVisible && !isVisible(function_id, namespace)) {
@@ -288,12 +285,6 @@ export class QueueFunctions {
     }
     return { queue: name, names: [this.#setup.named.get(name).name] };
   }
-}
-
-function unknownOption({ key, meant }: { key: string; meant: string }): EngineError {
-  const message = "Failed to deserialize input for engine::queue::enqueue: " +
-    `${JSON.stringify(key)} is no option of a job; did you mean ${meant}?`;
-  return new EngineError("deserialization_error", message);
 }
 
 function noQueue(): EngineError {

@@ -21,15 +21,8 @@ import type {
   QueueSettings,
   Verdict,
 } from "../../engine/ports/queue.ts";
-import { AreaCount } from "./area_count.ts";
-import {
-  type Area,
-  type JobStore,
-  MOVED_MAX,
-  orderOf,
-  positionOf,
-  type StoredJob,
-} from "./job_store.ts";
+import { AreaCounts } from "./area_count.ts";
+import { type JobStore, MOVED_MAX, orderOf, type StoredJob } from "./job_store.ts";
 import { DelayedJobs } from "./delayed_jobs.ts";
 import { Lane, type LaneRoom } from "./lane.ts";
 import { backoffMs, Rate, TIMER_MS_MAX, Timers } from "./pace.ts";
@@ -86,11 +79,7 @@ export class JobQueue {
   readonly #running = new Map<string, StoredJob>();
   /** Lanes by what they wait for. */
   readonly #gated = new Map<string, Set<Lane>>();
-  readonly #counts: Readonly<Record<Area, AreaCount>> = {
-    queue_ready: new AreaCount(),
-    queue_later: new AreaCount(),
-    queue_dead: new AreaCount(),
-  };
+  readonly #counts = new AreaCounts();
   readonly #totals: Totals = { enqueued: 0, done: 0, failed: 0, dead: 0 };
   readonly #ending = new AbortController();
   readonly #timers: Timers;
@@ -126,7 +115,7 @@ export class JobQueue {
       clock: setup.clock,
       timers: this.#timers,
       promoted: (due, moved) => {
-        this.#counts.queue_later.removed(positionOf("queue_later", due));
+        this.#counts.went("queue_later", due);
         this.#arrive(moved);
       },
       failed: (thrown) => this.#warnRead(thrown),
@@ -176,7 +165,7 @@ export class JobQueue {
   }
 
   get counts(): QueueCounts {
-    const { queue_ready, queue_later, queue_dead } = this.#counts;
+    const { queue_ready, queue_later, queue_dead } = this.#counts.of;
     const running = this.#running.size;
     const { enqueued, done, failed, dead } = this.#totals;
     return {
@@ -200,28 +189,30 @@ export class JobQueue {
   }
 
   /** Adds a job; resolves when it is on disk. */
-  async put(input: JobInput): Promise<boolean> {
+  put(input: JobInput): Promise<boolean> {
     const now = this.#setup.clock.wall();
     const priority = this.#settings.fifo ? 0 : input.priority ?? 0;
     const order = orderOf(priority, this.#setup.number());
-    const stored = await this.#jobs.add({ ...input, priority }, order, now);
-    if (!stored) return false;
-    this.#totals.enqueued++;
-    this.#keep(stored);
-    return true;
+    const job = priority === (input.priority ?? 0) ? input : { ...input, priority };
+    return this.#jobs.add(job, order, now).then((stored) => {
+      if (!stored) return false;
+      this.#totals.enqueued++;
+      this.#keep(stored);
+      return true;
+    });
   }
 
   /** A job is on disk that was not there before. */
   #keep(stored: StoredJob): void {
     const { due_at_ms } = stored.job;
     if (due_at_ms === undefined) return this.#arrive(stored);
-    this.#counts.queue_later.added(positionOf("queue_later", stored));
+    this.#counts.came("queue_later", stored);
     this.#delayed.added(due_at_ms);
   }
 
   /** A job that may begin is on disk. */
   #arrive(stored: StoredJob): void {
-    this.#counts.queue_ready.added(positionOf("queue_ready", stored));
+    this.#counts.came("queue_ready", stored);
     let lane = this.#lanes.get(stored.job.lane);
     if (!lane) {
       if (this.#hasMoreLanes || this.#lanes.size >= LANES_MAX) {
@@ -383,7 +374,7 @@ export class JobQueue {
       this.#totals.failed++;
       this.#totals.dead++;
       this.#left(stored);
-      this.#counts.queue_dead.added(positionOf("queue_dead", stored));
+      this.#counts.came("queue_dead", stored);
       return undefined;
     }
     const due_at_ms = this.#setup.clock.wall() +
@@ -404,7 +395,7 @@ export class JobQueue {
 
   /** A job that ran is no longer among those that may begin. */
   #left(stored: StoredJob): void {
-    this.#counts.queue_ready.removed(positionOf("queue_ready", stored));
+    this.#counts.went("queue_ready", stored);
   }
 
   #rest(lane: Lane, ms: number): void {
@@ -479,13 +470,13 @@ export class JobQueue {
 
   /** A job was redriven. */
   revived(dead: StoredJob, stored: StoredJob): void {
-    this.#counts.queue_dead.removed(positionOf("queue_dead", dead));
+    this.#counts.went("queue_dead", dead);
     this.#arrive(stored);
   }
 
   /** A dead job was deleted. */
   discarded(dead: StoredJob): void {
-    this.#counts.queue_dead.removed(positionOf("queue_dead", dead));
+    this.#counts.went("queue_dead", dead);
   }
 
   /** Deletes all jobs that wait, and those that are delayed; those that run go on. */
@@ -517,7 +508,7 @@ export class JobQueue {
         : await this.#jobs.lanes(limit, lane);
       const waiting = jobs.filter(({ order }) => !this.#running.has(order));
       const gone = await this.#jobs.delete(waiting.slice(0, MOVED_MAX), area);
-      for (const stored of gone) this.#counts[area].removed(positionOf(area, stored));
+      for (const stored of gone) this.#counts.went(area, stored);
       count += gone.length;
       if (isLast && waiting.length <= MOVED_MAX) return count;
       if (waiting.length === 0) lane = jobs.at(-1)?.job.lane;
@@ -533,16 +524,15 @@ export class JobQueue {
 
   async #count(): Promise<void> {
     for (const area of ["queue_dead", "queue_later", "queue_ready"] as const) {
-      while (this.#counts[area].isCounting && !this.#ending.signal.aborted) {
+      const count = this.#counts.of[area];
+      while (count.isCounting && !this.#ending.signal.aborted) {
         try {
-          await this.#counts[area].countPage((limit, after) =>
-            this.#jobs.positions(area, limit, after)
-          );
+          await count.countPage((limit, after) => this.#jobs.positions(area, limit, after));
         } catch (thrown) {
           this.#warnRead(thrown);
           await this.#timers.pause(AGAIN_MS);
         }
-        if (this.#counts[area].isCounting) await this.#timers.pause(COUNT_PAUSE_MS);
+        if (count.isCounting) await this.#timers.pause(COUNT_PAUSE_MS);
       }
     }
   }

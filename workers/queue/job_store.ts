@@ -32,6 +32,8 @@ const TIME_DIGITS = 15;
 export const MOVED_MAX = 100;
 /** Bytes of jobs that are read at once. */
 export const PAGE_BYTES = 512 * 1024;
+/** Of a job that did not run. */
+const NO_FAILURES: readonly JobFailure[] = [];
 /** Sorts behind every order and every encoded lane. */
 const BEHIND = "~";
 
@@ -64,9 +66,10 @@ export class JobStore {
     this.#queue = queue;
   }
 
-  /** Adds a job; `false`: one with its id is there already. */
-  async add(input: JobInput, order: string, now: number): Promise<StoredJob | undefined> {
+  /** Adds a job; `undefined`: one with its id is there already. */
+  add(input: JobInput, order: string, now: number): Promise<StoredJob | undefined> {
     const { id, payload, lane, priority = 0, at_ms, expires_at_ms } = input;
+    const due_at_ms = at_ms !== undefined && at_ms > now ? at_ms : undefined;
     const job: Job = {
       id,
       payload,
@@ -74,25 +77,26 @@ export class JobStore {
       priority,
       attempts: 0,
       enqueued_at_ms: now,
-      ...at_ms !== undefined && at_ms > now && { due_at_ms: at_ms },
+      ...due_at_ms !== undefined && { due_at_ms },
       ...expires_at_ms !== undefined && { expires_at_ms },
-      failures: [],
+      failures: NO_FAILURES,
     };
+    if (input.isUnique) return this.#addUnique(job, order);
     const record = recordOf(job);
-    const key = job.due_at_ms === undefined
-      ? this.#readyKey(lane, order)
-      : this.#laterKey(job.due_at_ms, order);
-    if (!input.isUnique) {
-      const [added] = await this.#store.write([[key, () => record, null]]);
-      return storedOf(order, job, added!.new!);
-    }
+    const written = this.#store.write([[this.#keyOf(job, order), () => record, null]]);
+    return written.then(([added]) => storedOf(order, job, added!.new!));
+  }
+
+  async #addUnique(job: Job, order: string): Promise<StoredJob | undefined> {
+    const { id, enqueued_at_ms: now } = job;
+    const record = recordOf(job);
     let isNew = true;
     const [, added] = await this.#store.write([
       [["queue_ids", this.#queue, id], (old) => {
         isNew = !old || old.damaged !== undefined || (old.value as number) <= now;
         return isNew ? now + UNIQUE_MS : old;
       }],
-      [key, (old) => isNew ? record : old, null],
+      [this.#keyOf(job, order), (old) => isNew ? record : old, null],
       [["queue_ids_expiry", timeText(now + UNIQUE_MS), this.#queue, id], (old) => isNew || old],
     ]);
     return isNew ? storedOf(order, job, added!.new!) : undefined;
@@ -267,6 +271,10 @@ export class JobStore {
     return { jobs, isLast: found.length < limit && bytes < PAGE_BYTES };
   }
 
+  #keyOf({ lane, due_at_ms }: Job, order: string): StoreKey {
+    return due_at_ms === undefined ? this.#readyKey(lane, order) : this.#laterKey(due_at_ms, order);
+  }
+
   #readyKey(lane: string, order: string): StoreKey {
     return ["queue_ready", this.#queue, lane, order];
   }
@@ -342,9 +350,15 @@ function storedOf(order: string, job: Job, entry: Entry): StoredJob {
 }
 
 /** A record leaves out what is as in most jobs. */
-function recordOf({ failures, priority, attempts, due_at_ms, ...job }: Job): Json {
+function recordOf(job: Job): Json {
+  const { id, payload, lane, enqueued_at_ms, expires_at_ms } = job;
+  const { failures, priority, attempts, due_at_ms } = job;
   return {
-    ...job,
+    id,
+    payload,
+    lane,
+    enqueued_at_ms,
+    ...expires_at_ms !== undefined && { expires_at_ms },
     ...priority !== 0 && { priority },
     ...attempts !== 0 && { attempts },
     ...due_at_ms !== undefined && { due_at_ms },

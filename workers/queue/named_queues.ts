@@ -110,7 +110,7 @@ export class NamedQueues {
     if (options.type === "fifo" && (input.priority ?? 0) > 0) {
       throw new EngineError("enqueue_error", `Queue '${name}' is fifo, so it has no priorities`);
     }
-    const { isNew } = await this.#setup.queues.put(name, {
+    const job = {
       id,
       isUnique: input.id !== undefined,
       payload: jobOf(input, data, traceparent) as unknown as Json,
@@ -118,10 +118,13 @@ export class NamedQueues {
       priority: input.priority,
       at_ms,
       expires_at_ms: expiresMs === undefined ? undefined : Math.max(now, at_ms ?? 0) + expiresMs,
-    }).catch((thrown) => {
+    };
+    try {
+      const isNew = await this.#setup.queues.put(name, job);
+      return isNew ? { messageReceiptId: id } : { messageReceiptId: id, duplicate: true };
+    } catch (thrown) {
       throw refused(name, thrown);
-    });
-    return { messageReceiptId: id, ...!isNew && { duplicate: true } };
+    }
   }
 
   /** Keeps a job of a queue whose jobs have one lane. */

@@ -4,13 +4,17 @@
  * @module
  */
 import { PRIORITY_MAX } from "../../engine/ports/queue.ts";
-import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { similarNames } from "../../sdk/typescript/wire/similar.ts";
+import { fit } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
 import { QUEUE_TIME_MS_MAX } from "./settings.ts";
 
 /** Longest id of a job, in characters. */
 export const JOB_ID_CHARS_MAX = 200;
+const FUNCTION_ID_CHARS_MAX = 1_024;
+const TRACEPARENT_CHARS_MAX = 512;
 /** Jobs that one call names. */
 const IDS_MAX = 1_000;
 /** Jobs in one answer. */
@@ -39,11 +43,11 @@ export const JOB_OPTIONS = {
 
 const ENQUEUE = v.object({
   queue: v.string(),
-  function_id: v.text(1, 1_024),
+  function_id: v.text(1, FUNCTION_ID_CHARS_MAX),
   namespace: v.opt(v.text(1, 200)),
   data: v.optional(v.unknown()),
   messageReceiptId: v.opt(id),
-  traceparent: v.opt(v.text(0, 512)),
+  traceparent: v.opt(v.text(0, TRACEPARENT_CHARS_MAX)),
   baggage: v.opt(v.text(0, 8_192)),
   ...JOB_OPTIONS,
 });
@@ -88,6 +92,50 @@ function plainName(name: string): string {
 
 /** A job to enqueue. */
 export type EnqueueInput = v.InferOutput<typeof EnqueueRequest>;
+
+/**
+ * The payload of `engine::queue::enqueue`. Most jobs have texts beside their data and no option,
+ * which costs less to see than to walk through the schema.
+ *
+ * @throws {EngineError} `deserialization_error`
+ */
+export function readEnqueue(payload: Json): EnqueueInput {
+  if (isUsual(payload)) return payload;
+  const function_id = "engine::queue::enqueue";
+  const input = fit(function_id, EnqueueRequest, payload);
+  const misspelled = misspelledOption(payload as JsonObject);
+  if (!misspelled) return input;
+  const { key, meant } = misspelled;
+  const message = `Failed to deserialize input for ${function_id}: ` +
+    `${JSON.stringify(key)} is no option of a job; did you mean ${meant}?`;
+  throw new EngineError("deserialization_error", message);
+}
+
+/** Texts of usual jobs with their greatest length. */
+const USUAL_TEXTS: ReadonlyMap<string, number> = new Map([
+  ["queue", Infinity],
+  ["function_id", FUNCTION_ID_CHARS_MAX],
+  ["messageReceiptId", JOB_ID_CHARS_MAX],
+  ["traceparent", TRACEPARENT_CHARS_MAX],
+]);
+
+function isUsual(payload: Json): payload is JsonObject & EnqueueInput {
+  if (typeof payload !== "object" || payload === null || Array.isArray(payload)) return false;
+  for (const key in payload) {
+    if (key === "data") continue;
+    const text = payload[key];
+    const lengthMax = USUAL_TEXTS.get(key);
+    if (lengthMax === undefined || typeof text !== "string" || text.length > lengthMax) {
+      return false;
+    }
+  }
+  const { queue, function_id, messageReceiptId } = payload as {
+    [Name in keyof EnqueueInput]: Json;
+  };
+  return typeof queue === "string" && typeof function_id === "string" && function_id !== "" &&
+    (messageReceiptId === undefined || messageReceiptId !== "" &&
+        (messageReceiptId as string).isWellFormed());
+}
 
 const name = v.string();
 

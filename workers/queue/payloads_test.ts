@@ -4,8 +4,9 @@
  * @module
  */
 import assert from "node:assert/strict";
+import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { fit } from "../kit/fit.ts";
-import { EnqueueRequest, FORMATS, MessagesRequest } from "./payloads.ts";
+import { EnqueueRequest, FORMATS, MessagesRequest, readEnqueue } from "./payloads.ts";
 
 for (
   const [name, payload, problem] of [
@@ -20,17 +21,47 @@ for (
     ["a queue that is no text", { queue: 7 }, /queue: expected string, received 7/],
     ["a timeout of nothing", { timeout_ms: 0 }, /timeout_ms: Too small/],
     ["an expiry before now", { expires_ms: -5 }, /expires_ms: Too small/],
+    ["an empty receipt", { messageReceiptId: "" }, /messageReceiptId: Too small/],
+    ["a long receipt", { messageReceiptId: "x".repeat(201) }, /messageReceiptId: Too big/],
+    ["half a receipt", { messageReceiptId: "\ud800" }, /messageReceiptId: expected well-formed/],
+    ["an empty function", { function_id: "" }, /function_id: Too small/],
+    ["a long function", { function_id: "x".repeat(1_025) }, /function_id: Too big/],
+    ["a long trace", { traceparent: "0".repeat(513) }, /traceparent: Too big/],
+    [
+      "a misspelled option",
+      { delayMs: 5 },
+      /"delayMs" is no option of a job; did you mean delay_ms/,
+    ],
   ] as const
 ) {
   Deno.test(`engine::queue::enqueue refuses ${name}`, () => {
     const job = { queue: "default", function_id: "a::b", ...payload };
 
-    assert.throws(() => fit("engine::queue::enqueue", EnqueueRequest, job), {
+    assert.throws(() => readEnqueue(job as JsonObject), {
       code: "deserialization_error",
       message: problem,
     });
   });
 }
+
+Deno.test("a usual job is read as its schema reads it", () => {
+  for (
+    const more of [{}, { messageReceiptId: "r", traceparent: "" }, {
+      data: { id: 7 },
+      unrelated: "y",
+    }]
+  ) {
+    const job = { queue: "", function_id: "a::b", ...more };
+    const fitted = fit("engine::queue::enqueue", EnqueueRequest, job);
+
+    const read: Record<string, unknown> = readEnqueue(job);
+
+    for (const [name, value] of Object.entries(fitted)) assert.deepEqual(read[name], value);
+  }
+  for (const none of [null, [], "text", ["queue"]]) {
+    assert.throws(() => readEnqueue(none), { code: "deserialization_error" });
+  }
+});
 
 Deno.test("members that are null count as left out", () => {
   const job = { queue: "q", function_id: "a::b", delay_ms: null, id: null, namespace: null };

@@ -68,8 +68,12 @@ class StoreQueues implements Queues {
     this.#forgetLater();
   }
 
-  async put(name: string, job: JobInput): Promise<{ id: string; isNew: boolean }> {
-    return { id: job.id, isNew: await this.#of(name).queue.put(job) };
+  put(name: string, job: JobInput): Promise<boolean> {
+    try {
+      return this.#of(name).queue.put(job);
+    } catch (thrown) {
+      return Promise.reject(thrown);
+    }
   }
 
   async serve(

@@ -18,6 +18,36 @@ export function bytesOf(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
+/** Bytes of one piece of memory that {@linkcode passingBytesOf} cuts up. */
+const PIECE_BYTES = 64 * 1024;
+/** Longest text that gets a part of one. */
+const PASSING_CHARS_MAX = 4 * 1024;
+/** UTF-8 needs at most three bytes per UTF-16 code unit. */
+const BYTES_PER_CHAR_MAX = 3;
+
+/** Cuts memory into short-lived parts: an allocation costs four times what encoding does. */
+class Pieces {
+  #piece = new Uint8Array(PIECE_BYTES);
+  #at = 0;
+
+  encode(text: string): Uint8Array {
+    if (this.#at + text.length * BYTES_PER_CHAR_MAX > PIECE_BYTES) {
+      this.#piece = new Uint8Array(PIECE_BYTES);
+      this.#at = 0;
+    }
+    const start = this.#at;
+    this.#at += encoder.encodeInto(text, this.#piece.subarray(start)).written;
+    return this.#piece.subarray(start, this.#at);
+  }
+}
+
+const pieces = new Pieces();
+
+/** As {@linkcode bytesOf}, for bytes that nothing keeps: they share memory with others. */
+export function passingBytesOf(text: string): Uint8Array {
+  return text.length > PASSING_CHARS_MAX ? bytesOf(text) : pieces.encode(text);
+}
+
 /** A `DataView` of the same memory, for access by words. */
 export function viewOf({ buffer, byteOffset, length }: Uint8Array): DataView {
   return new DataView(buffer, byteOffset, length);

@@ -12,6 +12,7 @@ import {
   Literal,
   matchesAt,
   NO_BYTES,
+  passingBytesOf,
   plainWordsAt,
   textOf,
   viewOf,
@@ -28,6 +29,14 @@ Deno.test("textOf() is the inverse of bytesOf(), at any offset", () => {
   }
   assert.deepEqual([...bytesOf("é")], [0xc3, 0xa9]);
   assert.equal(textOf(NO_BYTES, 0, 0), "");
+});
+
+Deno.test("passingBytesOf() gives each text memory of its own, over the ends of pieces", () => {
+  const texts = Array.from({ length: 300 }, (_, i) => `${i} 東京 ${"é".repeat(i * 7)}`);
+
+  const memories = [...TEXTS, ...texts].map(passingBytesOf);
+
+  assert.deepEqual(memories.map((each) => textOf(each, 0, each.length)), [...TEXTS, ...texts]);
 });
 
 Deno.test("bytesOf() allocates new memory each time", () => {

@@ -15,7 +15,7 @@ import {
 } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Member } from "../../ports/connection.ts";
 import type { CallLayout } from "../../ports/call_observer.ts";
-import { bytesOf, hashOf, viewOf } from "./bytes.ts";
+import { bytesOf, hashOf, passingBytesOf, viewOf } from "./bytes.ts";
 import type { ByteRange, RawFields } from "./parsed_frame.ts";
 
 /** Start of every call, up to the text of its id. */
@@ -77,9 +77,9 @@ export interface CallerId {
   readonly hash: number;
 }
 
-/** The caller's id for a text that is already escaped. */
+/** The caller's id for a text that is already escaped; its memory is not kept. */
 export function callerIdOf(text: string): CallerId {
-  const view = viewOf(bytesOf(text));
+  const view = viewOf(passingBytesOf(text));
   const idEnd = view.byteLength;
   return { view, idStart: 0, idEnd, hash: callHashOf(view, 0, idEnd) };
 }
@@ -116,11 +116,11 @@ export function callRemainder(call: InvokeFunction, fields: RawFields): CallRema
   const before = traced + baggageField(call);
   const data = fields.payload ? "" : fields.field("data");
   const text = data === undefined ? `${before}}` : `${before + DATA_KEY + data}}`;
-  const memory = fields.payload ? joined(before + DATA_KEY, fields.payload) : bytesOf(text);
+  const memory = fields.payload ? joined(before + DATA_KEY, fields.payload) : passingBytesOf(text);
   // Nearly all texts are ASCII, where a character is a byte. Otherwise the part before the payload
   // is encoded once more, without the payload, which may be large.
   const isAscii = !fields.payload && memory.length === text.length;
-  const lengthOf = (part: string): number => isAscii ? part.length : bytesOf(part).length;
+  const lengthOf = (part: string): number => isAscii ? part.length : passingBytesOf(part).length;
   return {
     memory,
     view: viewOf(memory),
@@ -161,8 +161,8 @@ export function valueRemainder(function_id: string, result: Json): ResultRemaind
 
 /** The remainder of a result from its text; without `value` it has no value. */
 export function remainderOf(lead: string, value?: string): ResultRemainder {
-  const memory = bytesOf(value === undefined ? lead : `${lead + value}}`);
-  const dataStart = value === undefined ? -1 : bytesOf(lead).length;
+  const memory = passingBytesOf(value === undefined ? lead : `${lead + value}}`);
+  const dataStart = value === undefined ? -1 : passingBytesOf(lead).length;
   return { memory, view: viewOf(memory), idStart: 0, idEnd: 0, dataStart, end: memory.length };
 }
 
