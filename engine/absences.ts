@@ -62,9 +62,10 @@ export class EngineAbsences implements Absences {
     if (namespace !== DEFAULT_NAMESPACE || !this.#options.isKeeperExpected()) return false;
     const worker = this.#workerOf(function_id);
     if (worker?.kept === undefined || this.#options.isOffered(worker.kept)) return false;
-    // Stopped by hand, failed, or not in the configuration: nothing comes.
+    // Stopped by hand, failed, or not in the configuration: nothing comes. One that is ready serves
+    // clients here while its state is at another engine.
     const state = this.#options.builtin(worker.name)?.state;
-    return state === "queued" || state === "starting" || state === "stopping";
+    return ["queued", "starting", "stopping", "ready"].includes(state!);
   }
 
   isClusterAway(): boolean {

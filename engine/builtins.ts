@@ -42,6 +42,8 @@ export interface BuiltinsOptions {
 
 /** Why a built-in of a cluster does not run here. */
 const ELSEWHERE = "runs at the engine that keeps the state";
+/** What it does here instead, if it does something. */
+const CLIENTS_HERE = "serves clients here; the engine that keeps the state does the rest";
 
 /** How long a worker may take to start, and to stop; what takes longer is left behind. */
 export const BUILTIN_MS_MAX = 30_000;
@@ -64,6 +66,8 @@ interface Run {
   endpoints: Endpoint[];
   /** Ends the worker; `null` unless it runs. */
   stack: AsyncDisposableStack | null;
+  /** It runs as where another engine keeps the state. */
+  isElsewhere: boolean;
 }
 
 /** The built-in workers of one engine. */
@@ -88,13 +92,19 @@ export class Builtins {
       const runs = [...this.#runs.values()].filter(({ entry }) => this.#isKept(entry.name));
       if (isKeeper) {
         for (const run of runs) if (run.state === "queued") await this.#begin(run);
+        // Behind those, since their clients have to leave first.
+        for (const run of runs.filter(({ isElsewhere }) => isElsewhere)) {
+          await this.#end(run);
+          await this.#begin(run);
+        }
         return;
       }
-      for (const run of runs.reverse()) {
-        if (run.state === "stopped") continue; // By hand.
+      const running = runs.filter(({ state }) => state !== "stopped"); // Those are, by hand.
+      for (const run of running.toReversed()) {
         await this.#end(run);
         this.#set(run, "queued", ELSEWHERE);
       }
+      for (const run of running) await this.#begin(run);
     });
   }
 
@@ -238,6 +248,7 @@ export class Builtins {
       readyAfterMs: null,
       endpoints: [],
       stack: null,
+      isElsewhere: false,
     };
     this.#runs.set(entry.name, run);
     return run;
@@ -287,7 +298,8 @@ export class Builtins {
     const { clock, log } = this.#options;
     const { name, config } = run.entry;
     const definition = this.#options.known.find((worker) => worker.name === name);
-    if (definition?.kept !== undefined && !this.#isKeeper) {
+    const isElsewhere = definition?.kept !== undefined && !this.#isKeeper;
+    if (isElsewhere && !definition?.startElsewhere) {
       return void this.#set(run, "queued", ELSEWHERE);
     }
     if (!definition) throw new EngineError("NOT_FOUND", `There is no built-in worker ${name}`);
@@ -300,9 +312,12 @@ export class Builtins {
       const worker = this.#connect(definition);
       stack.defer(() => worker.shutdown());
       const host = this.#hostFor(run, stack, definition.kept !== undefined);
-      const starting = definition.start(worker, config, host);
+      const starting = isElsewhere
+        ? definition.startElsewhere!(worker, config, host)
+        : definition.start(worker, config, host);
       stack.use(await this.#within(starting, `${name} did not start`));
       run.stack = stack;
+      run.isElsewhere = isElsewhere;
       this.#set(run, "ready", this.#summaryOf(run));
       run.readyAfterMs = Math.round(clock.now() - began);
       log.debug("built-in worker ready", { worker: name });
@@ -329,6 +344,7 @@ export class Builtins {
   async #end(run: Run): Promise<void> {
     const { stack, entry: { name } } = run;
     run.stack = null;
+    run.isElsewhere = false;
     if (stack) {
       this.#set(run, "stopping", run.reason);
       await this.#dispose(stack, name);
@@ -363,6 +379,7 @@ export class Builtins {
 
   #summaryOf(run: Run): string {
     const { name, config } = run.entry;
+    if (run.isElsewhere) return CLIENTS_HERE;
     const definition = this.#options.known.find((worker) => worker.name === name);
     return definition?.summaryOf?.(config) ?? definition?.summary ?? "";
   }

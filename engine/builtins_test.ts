@@ -27,7 +27,7 @@ function recording(name: string, life: string[], fail = { next: false }): Builti
 }
 
 /** With `kept`, in a cluster: `b` runs where the state is kept. */
-function setup(kept?: Store) {
+function setup(kept?: Store, more: Partial<BuiltinWorker> = {}) {
   const clock = new FakeClock();
   const life: string[] = [];
   const fail = { next: false };
@@ -37,7 +37,7 @@ function setup(kept?: Store) {
   const builtins = new Builtins({
     known: [
       recording("a", life),
-      { ...recording("b", life, fail), ...kept && { kept: "b::get" } },
+      { ...recording("b", life, fail), ...kept && { kept: "b::get" }, ...more },
     ],
     ...kept && { kept },
     clock,
@@ -93,6 +93,33 @@ Deno.test("Builtins.keep() runs what belongs to the state while this engine keep
   await builtins.keep(true);
   assert.equal(stateOf("b"), "stopped");
   await builtins.close();
+});
+
+Deno.test("Builtins.keep() lets a worker serve clients where another engine keeps the state", async () => {
+  const life: string[] = [];
+  const front = recording("b's front", life);
+  const startElsewhere: BuiltinWorker["startElsewhere"] = front.start.bind(front);
+  const { builtins } = setup(new MemoryStore(), { startElsewhere });
+  const shown = () => {
+    const { state, reason } = builtins.status("b")!;
+    return `${state} ${/serves clients here/.test(reason!) ? "front" : "whole"}`;
+  };
+
+  await builtins.apply([entry("b")]);
+  assert.deepEqual([life, shown()], [["+b's front {}"], "ready front"]);
+  await builtins.keep(true);
+  assert.deepEqual([life.at(-1), shown()], ["-b's front", "ready whole"]);
+  await builtins.keep(false);
+  assert.deepEqual([life.at(-1), shown()], ["+b's front {}", "ready front"]);
+
+  await builtins.stop("b");
+  await builtins.keep(true);
+  await builtins.keep(false);
+  assert.equal(builtins.status("b")!.state, "stopped");
+  await builtins.start("b");
+  assert.equal(shown(), "ready front");
+  await builtins.close();
+  assert.equal(life.at(-1), "-b's front");
 });
 
 Deno.test("Builtins.apply() keeps workers running whose entry did not change", async () => {

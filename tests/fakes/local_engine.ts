@@ -49,6 +49,8 @@ export interface LocalEngineOptions {
   readonly supervision?: Supervision;
   /** Default: none. */
   readonly configuration?: readonly ConfigValue[];
+  /** Default: it is alone. */
+  readonly engines?: EngineHost["engines"];
 }
 
 /** Work is done when it is queued. */
@@ -188,7 +190,7 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   #hostFor(signal: AbortSignal): EngineHost {
-    const { memory, store, supervision } = this.#options;
+    const { memory, store, supervision, engines } = this.#options;
     return {
       clock: this.clock,
       log: recordingLog(this.lines),
@@ -209,6 +211,7 @@ export class LocalEngine implements AsyncDisposable {
       turns: AT_ONCE,
       firings: this.router.firings,
       keeping: new LocalKeeping({ clock: this.clock, log: recordingLog(this.lines) }),
+      engines,
       supervision: supervision ?? missing("supervision"),
       onEvent: (listener) => joined(this.#listeners, listener),
       traces: this.recorder,

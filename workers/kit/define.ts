@@ -130,4 +130,8 @@ export interface BuiltinWorker<Config = unknown> extends KnownWorker {
   readonly operator?: boolean;
   /** Registers its functions; the result undoes what closing the connection does not undo. */
   start(worker: Worker, config: Config, host: EngineHost): Promise<AsyncDisposable>;
+  /**
+   * In its place, where it is `kept` and another engine keeps the state. Default: nothing runs.
+   */
+  startElsewhere?(worker: Worker, config: Config, host: EngineHost): Promise<AsyncDisposable>;
 }

@@ -8,8 +8,12 @@
  * says and gets, `joins.ts` who decides about it, `sync.ts` its first message, `audience.ts` the
  * way of an event to all of them.
  *
+ * In a cluster one engine keeps the items; `front.ts` is what the others have, `kept.ts` and
+ * `feeds.ts` what that one does for them.
+ *
  * @module
  */
+import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
 import { AnswerMemory } from "../state/answers.ts";
@@ -17,14 +21,17 @@ import { Expiry } from "../state/expiry.ts";
 import { ChangeTriggers } from "../state/triggers.ts";
 import { Audience } from "./audience.ts";
 import { parseStreamConfig, type StreamConfig, streamConfigSchema } from "./config.ts";
+import { Feeds, withFronts } from "./feeds.ts";
+import { startFront } from "./front.ts";
 import { registerFunctions, StreamFunctions } from "./functions.ts";
 import { type StreamEvent, streamItems } from "./items.ts";
 import { Joins, type JoinType } from "./joins.ts";
+import { serveFronts } from "./kept.ts";
 import { eventMessage } from "./messages.ts";
 import { Overrides } from "./overrides.ts";
 import { STREAM_PATH, StreamServer } from "./server.ts";
 import { groupKey } from "./subscriber.ts";
-import { SyncReads } from "./sync.ts";
+import { SyncReads, TopicReader } from "./sync.ts";
 import {
   JOIN_CALL_FORMAT,
   JOIN_TRIGGER_FORMAT,
@@ -56,6 +63,7 @@ export const stream: BuiltinWorker<StreamConfig> = {
       (it) => it.close(),
     );
     const audience = started.use(new Audience({ turns, memory }));
+    const feeds = started.use(new Feeds({ worker, clock, memory, audience }));
     const emit = (event: StreamEvent, bytes: number): void => {
       triggers.fire(event, bytes);
       const { streamName: stream_name, groupId: group_id, id } = event;
@@ -81,7 +89,7 @@ export const stream: BuiltinWorker<StreamConfig> = {
         clock,
         answers,
         overrides,
-        isBehind: () => triggers.isBehind || audience.isBehind,
+        isBehind: () => triggers.isBehind || audience.isBehind || feeds.isBehind,
         emit,
       }),
     );
@@ -89,13 +97,24 @@ export const stream: BuiltinWorker<StreamConfig> = {
     const { auth_function: authFunction, call_timeout_ms: timeoutMs } = config;
     const joins = new Joins({ worker, clock, log, authFunction, timeoutMs });
     provideJoins(worker, joins);
-    const sync = new SyncReads({ entries, overrides, answers, clock });
+    const sync = new SyncReads(new TopicReader({ entries, overrides, answers, clock }));
+    if (host.engines?.log) serveFronts({ worker, directory, feeds, joins, sync });
     const server = started.use(
       new StreamServer(config, host, { clock, memory, audience, joins, sync }),
     );
-    serve(worker, server, config, host);
+    serve(server, config, host);
+    const stats = (): JsonObject => withFronts(server.stats(), feeds.stats);
+    worker.registerFunction(STATS_FUNCTION, stats, {
+      description: "Connections and subscriptions of streams, and what was sent",
+      request_format: { type: "object", properties: {} },
+    });
     void expiry.sweep();
     return Promise.resolve(started);
+  },
+  startElsewhere(worker, config, host) {
+    const front = startFront(worker, config, host);
+    serve(front.server, config, host);
+    return Promise.resolve(front);
   },
 };
 
@@ -130,12 +149,7 @@ function provideJoins(worker: Pick<Worker, "registerTriggerType">, joins: Joins)
 }
 
 /** Opens the path of the worker port, and closes everything when the engine stops. */
-function serve(
-  worker: Pick<Worker, "registerFunction">,
-  server: StreamServer,
-  config: StreamConfig,
-  host: EngineHost,
-): void {
+function serve(server: StreamServer, config: StreamConfig, host: EngineHost): void {
   host.serves({ name: "streams", url: server.url });
   // With an auth function that decides; without one the rules of the worker port do.
   const open = config.auth_function !== undefined;
@@ -143,8 +157,4 @@ function serve(
   host.signal.addEventListener("abort", stop, { once: true });
   const drain = (): void => host.delayStop(server.drain());
   host.draining.addEventListener("abort", drain, { signal: host.signal });
-  worker.registerFunction(STATS_FUNCTION, () => server.stats(), {
-    description: "Connections and subscriptions of streams, and what was sent",
-    request_format: { type: "object", properties: {} },
-  });
 }

@@ -54,6 +54,8 @@ export class StreamServer implements AsyncDisposable {
   readonly #subscribers = new Set<Subscriber>();
   readonly #perClient = new Map<string, number>();
   readonly #max: number;
+  /** How long clients may take to answer a close frame at the end. */
+  readonly #endMs: number;
   readonly #mayUse: (origin: string, host: string | undefined) => boolean;
   readonly #hosts: AllowedHosts;
   readonly #counts: SubscriberCounts = {
@@ -81,10 +83,12 @@ export class StreamServer implements AsyncDisposable {
     config: StreamConfig,
     host: ServerHost,
     services: Omit<SubscriberServices, "counts" | "closed">,
+    endMs: number = DRAIN_MS,
   ) {
     this.#config = config;
     this.#host = host;
     this.#max = config.connections_max;
+    this.#endMs = endMs;
     this.#mayUse = mayUse({ origins: config.allowed_origins });
     this.#hosts = new AllowedHosts([config.host, ...config.allowed_hosts]);
     this.#services = { ...services, counts: this.#counts, closed: (it) => this.#closed(it) };
@@ -142,10 +146,8 @@ export class StreamServer implements AsyncDisposable {
   }
 
   /** Closes all connections, because some have missed events; they come back and get all anew. */
-  lost(): void {
-    for (const subscriber of [...this.#subscribers]) {
-      subscriber.close(1013, "events were lost; connect again");
-    }
+  lost(reason = "events were lost; connect again"): void {
+    for (const subscriber of [...this.#subscribers]) subscriber.close(1013, reason);
   }
 
   /** Accepts no more, and closes all connections with 1001. Resolves when they have ended. */
@@ -164,7 +166,7 @@ export class StreamServer implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     let cancel = (): void => {};
     const waited = new Promise<void>((resolve) => {
-      cancel = this.#host.clock.after(DRAIN_MS, resolve);
+      cancel = this.#host.clock.after(this.#endMs, resolve);
     });
     await Promise.race([this.drain(), waited]);
     cancel();

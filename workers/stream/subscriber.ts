@@ -54,7 +54,7 @@ export interface SubscriberServices {
   readonly clock: Pick<Clock, "wall" | "after">;
   readonly memory: Pick<MemoryBudget, "isTight">;
   readonly audience: Pick<Audience, "follow">;
-  readonly joins: Joins;
+  readonly joins: Pick<Joins, "admit" | "allows" | "left">;
   readonly sync: Pick<SyncReads, "read">;
   readonly counts: SubscriberCounts;
   /** A connection has ended. */
@@ -217,11 +217,13 @@ export class Subscriber implements ConnectionEvents {
       throw new EngineError("overloaded", message);
     }
     const { joins, clock } = this.#services;
-    if (!await joins.allows({ subscription_id, topic, context: this.#context })) {
-      this.#held.give(bytes);
-      this.#send(unauthorizedMessage(topic, clock.wall()));
-      return;
+    let isAllowed = false;
+    try {
+      isAllowed = await joins.allows({ subscription_id, topic, context: this.#context });
+    } finally {
+      if (!isAllowed) this.#held.give(bytes);
     }
+    if (!isAllowed) return void this.#send(unauthorizedMessage(topic, clock.wall()));
     const subscription = this.#begin(subscription_id, topic, bytes);
     // The handlers of joins have heard of it, so those of leaves must.
     if (!this.#isOpen) return this.#end(subscription);

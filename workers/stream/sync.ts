@@ -24,24 +24,24 @@ export const SYNC_BYTES_MAX: number = 16 * 1024 * 1024;
 /** Items that are written before others get their turn. */
 const ITEMS_PER_TURN = 500;
 
-/** Dependencies of {@linkcode SyncReads}. */
-export interface SyncReadsSetup {
+/** Dependencies of {@linkcode TopicReader}. */
+export interface TopicReaderSetup {
   readonly entries: StateEntries;
   readonly overrides: Overrides;
   readonly answers: Pick<AnswerMemory, "hold" | "giveWay">;
   readonly clock: Pick<Clock, "wall">;
 }
 
-/** Reads what topics are. */
+/** Reads topics, a bounded number at once, each once for those who wait for it. */
 export class SyncReads {
-  readonly #setup: SyncReadsSetup;
+  readonly #source: Pick<TopicReader, "read">;
   #running = 0;
   readonly #queue: (() => void)[] = [];
   /** Reads that have not begun, by topic: later subscribers join them. */
   readonly #waiting = new Map<string, Promise<Uint8Array>>();
 
-  constructor(setup: SyncReadsSetup) {
-    this.#setup = setup;
+  constructor(source: Pick<TopicReader, "read">) {
+    this.#source = source;
   }
 
   /**
@@ -67,15 +67,29 @@ export class SyncReads {
     }
     this.#waiting.delete(key);
     try {
-      const event = topic.id === null
-        ? await this.#group(topic)
-        : await this.#item({ ...topic, id: topic.id });
-      return topicMessage(topic, this.#setup.clock.wall(), event);
+      return await this.#source.read(topic);
     } finally {
       const next = this.#queue.shift();
       if (next) next();
       else this.#running--;
     }
+  }
+}
+
+/** Reads what a topic is. */
+export class TopicReader {
+  readonly #setup: TopicReaderSetup;
+
+  constructor(setup: TopicReaderSetup) {
+    this.#setup = setup;
+  }
+
+  /** See {@linkcode SyncReads.read}. */
+  async read(topic: Topic): Promise<Uint8Array> {
+    const event = topic.id === null
+      ? await this.#group(topic)
+      : await this.#item({ ...topic, id: topic.id });
+    return topicMessage(topic, this.#setup.clock.wall(), event);
   }
 
   async #item({ stream_name, group_id, id }: Topic & { readonly id: string }): Promise<string> {
