@@ -365,7 +365,7 @@ Deno.test("Project.add() starts the new version of a worker that kept the old on
   await using it = await setup();
   const path = await it.worker("math");
   await it.project.add({ path });
-  it.supervisor.reason = "The new version did not become ready";
+  it.supervisor.reason = "Reload failed";
 
   await it.project.add({ path });
 

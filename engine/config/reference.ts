@@ -228,6 +228,10 @@ export const MANIFEST_TEXTS: ReferenceTexts = {
   "resources": "Processors and memory of the microVM",
   "resources.cpus": "1 to 64. Default: 1",
   "resources.memory_mb": "At least 128; a worker that needs more is killed. Default: 512",
+  "reload":
+    "start-first (default): a new version starts beside the running one, which ends once the new " +
+    "one is ready; stop-first: it starts after the running one has ended, for workers that hold " +
+    "a port or a file",
   "restart": "What happens after an unexpected exit",
   "restart.policy": "always (default); on-failure: not after exit code 0; never",
   "restart.max": "After this many exits within within_s the worker is failed. Default: 5",

@@ -82,6 +82,8 @@ export interface WorkerSpec {
   readonly resources: Resources;
   /** How many copies run at once, unless config.yaml says. */
   readonly replicas: number;
+  /** Whether a new version starts beside the running one, or after that has ended. */
+  readonly reload: "start-first" | "stop-first";
   readonly restart: RestartSettings;
   /** Keys of the manifest that only concern a microVM; left out: none. */
   readonly microvmKeys?: readonly string[];
@@ -96,6 +98,7 @@ const TOP_KEYS = [
   "isolation",
   "network",
   "resources",
+  "reload",
   "restart",
   "replicas",
 ];
@@ -195,6 +198,7 @@ class ManifestReader {
       network: this.#network(),
       resources: this.#resources(),
       replicas: this.#top.integer("replicas", 1, REPLICAS_MAX) ?? 1,
+      reload: this.#top.choice("reload", ["start-first", "stop-first"]) ?? "start-first",
       restart: this.#restart(),
       ...microvmKeys.length > 0 ? { microvmKeys } : {},
     };

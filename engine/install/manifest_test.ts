@@ -42,6 +42,7 @@ isolation: microvm
 network: engine
 resources: { cpus: 2, memory_mb: 1024 }
 replicas: 3
+reload: stop-first
 restart: { policy: on-failure, max: 3, within_s: 600, backoff_ms: 250 }
 `;
 
@@ -61,6 +62,7 @@ restart: { policy: on-failure, max: 3, within_s: 600, backoff_ms: 250 }
     network: "engine",
     resources: { cpus: 2, memory_mb: 1024 },
     replicas: 3,
+    reload: "stop-first",
     restart: { policy: "on-failure", max: 3, within_s: 600, backoff_ms: 250 },
     microvmKeys: ["network", "resources"],
   });
@@ -207,7 +209,7 @@ const BAD: readonly (readonly [title: string, text: string, ...problems: string[
     "a missing name and an unknown key",
     `nmae: w\n${PYTHON}`,
     "nmae: expected one of the keys name, runtime, scripts, env, watch, isolation, network, " +
-    "resources, restart, replicas, received an unknown key; did you mean name? (line 1)",
+    "resources, reload, restart, replicas, received an unknown key; did you mean name? (line 1)",
     "name: expected the name of the worker, received nothing (line 1)",
   ],
   [

@@ -22,6 +22,7 @@ const SPEC: WorkerSpec = {
   network: "engine",
   resources: { cpus: 2, memory_mb: 256 },
   replicas: 1,
+  reload: "start-first",
   restart: { policy: "always", max: 5, within_s: 60, backoff_ms: 1_000 },
 };
 const ENTRY: DirectoryEntry = { kind: "directory", name: "w", path: "/", env: { B: "entry" } };

@@ -1,10 +1,11 @@
 /**
  * One copy of a worker, kept in its desired state.
  *
- * A single loop per replica ensures that it never has two programs. A change of the desired state
- * (a stop, another version) aborts whatever the loop waits for, and the loop then acts on the new
- * state. A program that serves is kept until everything that its successor needs is there; before
- * it is stopped, its calls are drained.
+ * A single loop per replica starts and stops its programs. A change of the desired state (a stop,
+ * another version) aborts whatever the loop waits for, and the loop then acts on the new state. A
+ * program that serves is kept until its successor is ready, which {@linkcode Reload} starts beside
+ * it; with `reload: stop-first` it is stopped before its successor starts. Its calls are drained
+ * first. A replica has two programs at most, and one of them is about to end.
  *
  * @module
  */
@@ -18,7 +19,8 @@ import { STOP_GRACE_MS } from "../process/process_group.ts";
 import { describeEnd } from "../process/programs.ts";
 import { pause, type StartSlots, untilAborted } from "./abortable.ts";
 import type { BuildObserver, Release } from "./releases.ts";
-import { ReplicaRun, type RunTools } from "./replica_run.ts";
+import { Reload } from "./reload.ts";
+import { ReplicaRun, type RunEvents, type RunTools } from "./replica_run.ts";
 import { UnexpectedExits } from "./restart_policy.ts";
 import { StatusTracker } from "./status.ts";
 
@@ -75,6 +77,12 @@ export class Replica {
   #attempt = new AbortController();
   #loop: Promise<void> | undefined;
   #run: ReplicaRun | undefined;
+  /** Starts the desired version beside the run that serves. */
+  #reload: Reload | undefined;
+  /** A successor could not start because the running program holds its port. */
+  #mustStopFirst = false;
+  /** Programs of older versions that finish their calls and end. */
+  readonly #retiring = new Set<Promise<void>>();
   #releaseSlot: () => void = () => {};
 
   /** Starts as stopped; see {@linkcode run}. */
@@ -97,6 +105,11 @@ export class Replica {
   /** The current run, possibly of another version than the desired one. */
   get current(): ReplicaRun | undefined {
     return this.#run;
+  }
+
+  /** Its runs that may connect: the current one, and one that is about to replace it. */
+  get runs(): readonly ReplicaRun[] {
+    return [this.#run, this.#reload?.run].filter((run) => run !== undefined);
   }
 
   /** Whether it serves, with any version. */
@@ -179,10 +192,11 @@ export class Replica {
   }
 
   async #runLoop(): Promise<void> {
-    while (this.#isDesired || this.#run) {
+    while (this.#isDesired || this.#run || this.#retiring.size > 0) {
       const { signal } = this.#attempt;
       const run = this.#run;
-      if (!this.#isDesired) await this.#drainAndStop(run!);
+      if (!this.#isDesired && !run) await Promise.all(this.#retiring);
+      else if (!this.#isDesired) await this.#drainAndStop(run!);
       else if (run && (this.#isHeldBack || run.release.version === this.#version)) {
         await this.#follow(run, signal);
       } else await this.#replace(signal);
@@ -196,7 +210,7 @@ export class Replica {
     this.#context.changed();
   }
 
-  /** Gets the release of the desired version, stops the running program, and starts the new one. */
+  /** Gets the release of the desired version and starts it, beside or after the running program. */
   async #replace(signal: AbortSignal): Promise<void> {
     // A program that does not serve need not run until its successor can start.
     if (this.#run && !this.#run.isReady) return await this.#drainAndStop(this.#run);
@@ -206,6 +220,10 @@ export class Replica {
     if (!this.#run?.running) this.tracker.set("queued");
     const releaseSlot = await this.#tools.slots.take(signal, "start");
     if (!releaseSlot) return;
+    if (this.#run?.isReady && !this.#stopsFirst(release)) {
+      const isOver = await this.#startBeside(this.#run, release, signal);
+      if (isOver || signal.aborted) return releaseSlot();
+    }
     if (this.#run) await this.#drainAndStop(this.#run); // Gives back its own slot, not this one.
     this.#releaseSlot = releaseSlot;
     if (signal.aborted) releaseSlot();
@@ -230,6 +248,66 @@ export class Replica {
     }
   }
 
+  #stopsFirst({ spec }: Release): boolean {
+    return this.#mustStopFirst || spec.reload === "stop-first";
+  }
+
+  /**
+   * Starts a release beside the program that serves and switches to it when it is ready. `false`:
+   * it can only start once that program has ended.
+   */
+  async #startBeside(old: ReplicaRun, release: Release, signal: AbortSignal): Promise<boolean> {
+    await Promise.all(this.#retiring);
+    if (signal.aborted) return true;
+    const reload = new Reload(release, this.#tools, {
+      events: (run) => this.#eventsOf(run),
+      phase: (what) => {
+        if (this.tracker.state === "ready") this.tracker.set("ready", what);
+      },
+    });
+    this.#reload = reload;
+    const outcome = await reload.start(this.#context.programName, signal);
+    this.#reload = undefined;
+    if (outcome.type === "ready") this.#switchTo(reload.run, old);
+    else if (outcome.type === "address_in_use") {
+      this.#mustStopFirst = true;
+      const why = "the running version holds its address, so it is stopped before a new one starts";
+      this.#tools.log.info(why, this.#context.logFields());
+      return false;
+    } else if (outcome.type === "failed" && !signal.aborted) {
+      this.#context.refused();
+      this.#isHeldBack = true;
+      if (this.tracker.state === "ready") this.tracker.set("ready");
+      this.tracker.error(outcome.reason);
+      this.#tools.log.error("reload failed", {
+        ...this.#context.logFields(),
+        reason: outcome.reason,
+      });
+      this.#context.changed();
+    }
+    return true;
+  }
+
+  /** A run that is ready takes over; the one before finishes its calls and ends. */
+  #switchTo(run: ReplicaRun, old: ReplicaRun): void {
+    this.#run = run;
+    this.#exits.configure(run.release.spec.restart);
+    this.#context.launching();
+    if (run.running) this.tracker.switched(run.running.pid);
+    this.tracker.ready(run.readyAfterMs);
+    const retiring = this.#retire(old).finally(() => this.#retiring.delete(retiring));
+    this.#retiring.add(retiring);
+    this.#context.changed();
+  }
+
+  async #retire({ readiness, running }: ReplicaRun): Promise<void> {
+    if (!running) return;
+    const drain = new ReplicaDrain(this.#tools);
+    await drain.drain(readiness.connections, false, this.#closing.signal);
+    await running.stop(STOP_GRACE_MS);
+    drain.end();
+  }
+
   /** Shows the progress of a build, unless a program runs whose status is more important. */
   #buildObserver(): BuildObserver {
     return {
@@ -246,22 +324,7 @@ export class Replica {
     this.#exits.configure(release.spec.restart);
     this.tracker.begin("starting");
     this.#context.launching();
-    const run: ReplicaRun = new ReplicaRun(release, this.#tools, {
-      line: (line) => {
-        this.tracker.print(line.text);
-        this.#context.line(line);
-      },
-      phase: (what) => {
-        if (this.tracker.state === "starting") this.tracker.set("starting", what);
-      },
-      started: ({ pid }) => {
-        this.tracker.started(pid);
-        if (this.tracker.state === "starting") this.tracker.set("starting"); // No phase any more.
-      },
-      ready: () => this.#ready(run),
-      lost: (reason) => this.#lost(reason),
-      ended: (ended) => this.#ended(ended),
-    });
+    const run: ReplicaRun = new ReplicaRun(release, this.#tools, this.#eventsOf(() => run));
     this.#run = run;
     try {
       await run.start(this.#context.programName, signal);
@@ -269,6 +332,31 @@ export class Replica {
       this.#run = undefined;
       if (!signal.aborted) this.#giveUp("failed", problemOf(thrown));
     }
+  }
+
+  /** Events of a run; only the current one changes the status. */
+  #eventsOf(run: () => ReplicaRun): RunEvents {
+    const ifCurrent = (then: () => void): void => {
+      if (this.#run === run()) then();
+    };
+    return {
+      line: (line) => {
+        ifCurrent(() => this.tracker.print(line.text));
+        this.#context.line(line);
+      },
+      phase: (what) =>
+        ifCurrent(() => {
+          if (this.tracker.state === "starting") this.tracker.set("starting", what);
+        }),
+      started: ({ pid }) =>
+        ifCurrent(() => {
+          this.tracker.started(pid);
+          if (this.tracker.state === "starting") this.tracker.set("starting"); // No phase any more.
+        }),
+      ready: () => ifCurrent(() => this.#ready(run())),
+      lost: (reason) => ifCurrent(() => this.#lost(reason)),
+      ended: (ended) => ifCurrent(() => this.#ended(ended)),
+    };
   }
 
   #ready(run: ReplicaRun): void {

@@ -112,6 +112,12 @@ export class StatusTracker {
     this.#changed();
   }
 
+  /** Another program, which runs already, takes the place of the one before. */
+  switched(pid: number): void {
+    this.#tail = [];
+    this.started(pid);
+  }
+
   /** The worker is ready, so many milliseconds after its start. */
   ready(afterMs: number): void {
     this.#readyAfterMs = Math.round(afterMs);

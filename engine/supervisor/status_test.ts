@@ -198,10 +198,10 @@ Deno.test("workerStatus() shows the last exit and error of all replicas, and a p
   const { last_exit, last_error, reason } = status([
     { ...serving(1), lastExit: dated("exit code 1", 7), lastError: dated("first", 1) },
     { ...serving(2), lastExit: dated("exit code 2", 5), lastError: dated("second", 2) },
-  ], { problem: "The new version did not become ready" });
+  ], { problem: "Reload failed" });
 
   assert.deepEqual([last_exit, last_error], ["exit code 1", "second"]);
-  assert.equal(reason, "The new version did not become ready");
+  assert.equal(reason, "Reload failed");
 });
 
 function setupTracker() {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
-import { FakeProgram, supervised } from "../../tests/fakes/fake_supervision.ts";
+import { FakeProgram, STOP_FIRST, supervised } from "../../tests/fakes/fake_supervision.ts";
 import type { WorkerStatus } from "../ports/supervision.ts";
 import type { PrintedLine } from "../ports/telemetry.ts";
 import { EXEC_OUTPUT_BYTES_MAX, execWithin } from "./supervisor.ts";
@@ -140,7 +140,7 @@ Deno.test("Supervisor restarts a bounded number of workers at the same time", as
   await using there = await supervised();
   const { supervisor, launcher } = there;
   const names = ["a", "b", "c", "d", "e", "f"];
-  supervisor.apply(await Promise.all(names.map((name) => there.entry(name))));
+  supervisor.apply(await Promise.all(names.map((name) => there.entry(name, STOP_FIRST))));
   for (let i = 0; i < 6; i++) {
     await there.until("a", () => launcher.programs.length > i);
     await there.announce(launcher.programs[i]!.spec.name, launcher.programs[i]);
@@ -234,7 +234,7 @@ Deno.test("Supervisor.stop() ends a wait at once", async () => {
   assert.equal(there.clock.waiting, 0);
 });
 
-Deno.test("Supervisor.restart() stops a worker and starts it again", async () => {
+Deno.test("Supervisor.restart() starts a worker again and stops the program before", async () => {
   await using there = await supervised();
   const { supervisor, launcher } = there;
   supervisor.apply([await there.entry("w")]);

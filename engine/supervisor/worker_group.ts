@@ -5,8 +5,8 @@
  * every change of either. {@linkcode Replica} carries orders out.
  *
  * A rolling restart follows one rule: replicas that do not serve get the desired version at once;
- * of those that serve an older one, the next gets it when all before it serve the new one. So at
- * least one replica serves at any time, and a version that does not become ready stops the roll.
+ * of those that serve an older one, the next gets it when all before it serve the new one. A
+ * version that does not become ready stops the roll, and the replicas go on with the old one.
  *
  * @module
  */
@@ -164,9 +164,8 @@ export class WorkerGroup {
 
   /** Handles an event of the core. */
   onEvent(event: EngineEvent): void {
-    const launches = [...this.#replicas.values()].flatMap(({ current }) =>
-      current?.readiness ?? []
-    );
+    const launches = [...this.#replicas.values()].flatMap(({ runs }) => runs)
+      .map(({ readiness }) => readiness);
     if (event.type === "worker_disconnected") {
       this.#lost.disconnected(event.worker_id, event.functions ?? []);
     }
@@ -322,9 +321,11 @@ export class WorkerGroup {
     );
     if (!culprit || older.length === 0) return null;
     const { reason, lastError } = culprit.tracker.status();
-    const who = desired.length === 1 ? "it keeps" : `${older.length} of ${desired.length} keep`;
-    return `The new version did not become ready, so ${who} running the old one: ` +
-      (culprit.isHeldBack ? lastError!.text : reason);
+    const why = culprit.isHeldBack ? lastError!.text : reason;
+    const who = desired.length === 1
+      ? "the version before keeps running"
+      : `${older.length} of ${desired.length} replicas keep running the version before`;
+    return `Reload failed: ${why}; ${who}`;
   }
 
   #edited({ paths, changedAtMs }: WorkerChange): void {

@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
-import { type Supervised, supervised } from "../../tests/fakes/fake_supervision.ts";
+import { STOP_FIRST, type Supervised, supervised } from "../../tests/fakes/fake_supervision.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
 import type { WorkerStatus } from "../ports/supervision.ts";
 import { type Prepared, prepareLaunch } from "../install/prepare.ts";
 
 /** A worker with so many replicas, all of them ready. */
-async function ready(there: Supervised, replicas: number): Promise<DirectoryEntry> {
-  const entry = { ...await there.entry("w"), replicas };
+async function ready(
+  there: Supervised,
+  replicas: number,
+  manifest?: string,
+): Promise<DirectoryEntry> {
+  const entry = { ...await there.entry("w", manifest), replicas };
   there.supervisor.apply([entry]);
   for (let n = 1; n <= replicas; n++) {
     await there.started("w", n);
@@ -131,20 +135,21 @@ Deno.test("a restart goes from replica to replica, each after the one before is 
     await there.settle();
     const { state, replicas, launch } = await supervisor.status("w");
     assert.equal(state, "ready");
-    assert.equal(replicas.filter(({ state }) => state === "ready").length, 2);
-    assert.deepEqual(replicas.slice(n + 1).map(({ pid }) => pid), before.slice(n + 1));
-    assert.equal(launch, n < 2 ? 3 : 4);
+    assert.equal(replicas.filter(({ state }) => state === "ready").length, 3);
+    assert.deepEqual(replicas.slice(n).map(({ pid }) => pid), before.slice(n));
+    assert.equal(launch, 3);
     await there.announce("w", next);
   }
-  await there.until("w", areReady);
+  await there.until("w", ({ launch }) => launch === 4);
 
+  assert.deepEqual(pidsOf(await there.until("w", areReady)), [103, 104, 105]);
   assert.equal(launcher.programs.length, 6);
 });
 
 Deno.test("a replica is drained before it is stopped, and its calls wait for its successor", async () => {
   await using there = await supervised();
   const { supervisor, traffic, launcher, clock } = there;
-  await ready(there, 1);
+  await ready(there, 1, STOP_FIRST);
   traffic.runningCalls = 1;
 
   await supervisor.restart("w", { reinstall: false });
@@ -186,7 +191,7 @@ for (const then of ["stop", "crash"] as const) {
   Deno.test(`a restart that comes to nothing (${then}) ends the handover of parked calls`, async () => {
     await using there = await supervised();
     const { supervisor, traffic } = there;
-    await ready(there, 1);
+    await ready(there, 1, STOP_FIRST);
     await supervisor.restart("w", { reinstall: false });
     const next = await there.started("w", 2);
     assert.equal(traffic.handovers[0]!.isOver, false);
@@ -242,7 +247,7 @@ Deno.test("an edit whose dependencies cannot be installed keeps the running vers
   const after = await there.until("w", ({ reason }) => reason !== null);
   assert.equal(
     after.reason,
-    "The new version did not become ready, so 2 of 2 keep running the old one: pip found no network",
+    "Reload failed: pip found no network; 2 of 2 replicas keep running the version before",
   );
   assert.deepEqual([after.state, after.last_error], ["ready", "pip found no network"]);
   assert.deepEqual(pidsOf(after), pidsOf(before));
@@ -255,10 +260,10 @@ Deno.test("an edit whose dependencies cannot be installed keeps the running vers
   assert.deepEqual(pidsOf(mended), [102, 103]);
 });
 
-Deno.test("an edit that does not start stops at the first replica; the next edit repairs all", async () => {
+Deno.test("an edit that does not start stops at the first replica (stop-first); the next edit repairs all", async () => {
   await using there = await supervised();
   const { launcher, clock } = there;
-  await ready(there, 3);
+  await ready(there, 3, STOP_FIRST);
   clock.tick(1_000);
   launcher.onStart = (program) => {
     program.print("SyntaxError");
@@ -274,9 +279,9 @@ Deno.test("an edit that does not start stops at the first replica; the next edit
   const status = await there.until("w", ({ replicas }) => replicas[0]!.state === "failed");
   assert.equal(
     status.reason,
-    "The new version did not become ready, so 2 of 3 keep running the old one: " +
-      "Given up after it ended 5 times in short order: " +
-      "It ended with exit code 1 before it was ready",
+    "Reload failed: Given up after it ended 5 times in short order: " +
+      "It ended with exit code 1 before it was ready; " +
+      "2 of 3 replicas keep running the version before",
   );
   assert.deepEqual([status.state, status.tail], ["ready", ["SyntaxError"]]);
   assert.deepEqual(pidsOf(status), [null, 101, 102]);
@@ -411,7 +416,8 @@ Deno.test("an edit during a rolling restart begins it anew, and one replica alwa
   await there.announce("w", third);
   await there.announce("w", await there.started("w", 6));
 
-  assert.deepEqual(pidsOf(await there.until("w", areReady)), [105, 104]);
+  await there.until("w", ({ launch }) => launch === 3);
+  assert.deepEqual(pidsOf(await there.until("w", areReady)), [104, 105]);
 });
 
 Deno.test("a stop during a rolling restart stops all, and a start starts the new version", async () => {
@@ -441,6 +447,6 @@ Deno.test("an invalid manifest keeps the running version, with its problems", as
   const { reason, state } = await there.until("w", ({ reason }) => reason !== null);
 
   assert.equal(state, "ready");
-  assert.match(reason!, /^The new version did not become ready, so it keeps running the old one: /);
+  assert.match(reason!, /^Reload failed: .*; the version before keeps running$/);
   assert.match(reason!, /runtime.kind: expected one of python, typescript, javascript/);
 });

@@ -32,6 +32,8 @@ import { FakeClock } from "./fake_clock.ts";
 import { PATIENCE_MS } from "./until.ts";
 
 const MANIFEST = "runtime: { kind: javascript, package_manager: deno }\nscripts: { start: run }\n";
+/** The manifest of a worker that ends before its new version starts. */
+export const STOP_FIRST = `${MANIFEST}reload: stop-first\n`;
 
 /** A supervisor and its fakes. */
 export interface Supervised extends AsyncDisposable {
@@ -149,7 +151,9 @@ function stepsOf(
         await patiently(() =>
           Promise.resolve(running(name).findLast((it) => !directory.worker(connectionOf(it))))
         );
-      await until(name, ({ replicas }) => replicas.some(({ pid }) => pid === newest.pid));
+      // The first program is shown; one that starts beside another is not before it is ready.
+      if (all(name).length > 1) await settle();
+      else await until(name, ({ replicas }) => replicas.some(({ pid }) => pid === newest.pid));
       const { pid, spec } = newest;
       const worker_id = connectionOf(newest);
       const launch_id = spec.env.ENGINE_LAUNCH_ID!;
@@ -157,6 +161,7 @@ function stepsOf(
       void newest.ended.then(() => hangUp(newest));
       supervisor.onEvent({ type: "worker_announced", worker_id, name, pid, launch_id });
       clock.tick(100);
+      await settle();
     },
     async entry(name: string, manifest = MANIFEST): Promise<DirectoryEntry> {
       const path = `${root}/${name}`;

@@ -124,6 +124,7 @@ export class FollowedWorker implements Followed {
       if (isOver && now - this.#movedAtMs > STALE_MS) return await this.#fail(status);
     }
     if (stand === "moving") this.#show(status);
+    else if (/^Its new version/.test(status.reason ?? "")) this.#options.row.phase(status.reason!);
     await this.#showOutput(status);
   }
 

@@ -291,7 +291,7 @@ Deno.test("a worker is not ready before it has the desired properties, however l
 
 Deno.test("a worker that the engine leaves unchanged is a failure, with the engine's reason", async () => {
   const before = workerStatus();
-  const kept = { launch: 2, reason: "The new version did not become ready: no KVM" };
+  const kept = { launch: 2, reason: "Reload failed: no KVM" };
   const { code, err, out } = await follow([{}, { state: "starting" }, kept], {
     before,
     renewed: "all",
@@ -301,7 +301,7 @@ Deno.test("a worker that the engine leaves unchanged is a failure, with the engi
   assert.deepEqual(out, []);
   assert.match(
     err.at(-1)!,
-    /^error: math: The new version did not .* no KVM/,
+    /^error: math: Reload failed: no KVM/,
   );
 });
 

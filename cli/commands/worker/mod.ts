@@ -156,7 +156,7 @@ export function addStop(group: Command, terminal: Terminal): void {
 /** Adds `engine worker restart`. */
 export function addRestart(group: Command, terminal: Terminal): void {
   group.command("restart")
-    .description("End a worker and start it again, one replica after the other")
+    .description("Restart a worker, one replica after the other")
     .argument("<name>", "name of the worker")
     .option("--force", "reinstall its dependencies")
     .option("--timeout <time>", READY_HELP, `${TIMEOUT_S}`)

@@ -199,8 +199,8 @@ for (
       reason: "killed",
       log_path: null,
     }],
-    ["math: the new version did not become ready, so it keeps running the old one", {
-      reason: "the new version did not become ready, so it keeps running the old one",
+    ["math: Reload failed: it ended; the version before keeps running", {
+      reason: "Reload failed: it ended; the version before keeps running",
       log_path: null,
     }],
     ["replica 2 of math was stopped meanwhile", {
