@@ -166,7 +166,8 @@ export async function restoreState(directory: string, from: string): Promise<Res
   const { systemClock } = await import("./platform/system_clock.ts");
   const copy = `${data}/cluster_state.sqlite.restored`;
   const setup = { settings: cluster, copy, clock: systemClock, log: SILENT };
-  return { check: await restoreCluster(from, setup), aside: undefined };
+  const check = await restoreCluster(from, setup);
+  return { check, aside: undefined, cluster: cluster.name };
 }
 
 /**

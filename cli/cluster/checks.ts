@@ -97,8 +97,12 @@ function lateText({ problem, behind, seen_ms_ago }: NonNullable<EngineRow["log"]
 }
 
 function checkDurability({ log }: ClusterView): DoctorCheck {
-  const { kind, copies, require_sync } = log!;
+  const { kind, copies, require_sync, problem, applied } = log!;
   const name = "durability";
+  if (problem !== null && applied === null) {
+    const message = "It is known when the log was opened";
+    return check(name, "warn", message, "See the check of the state log");
+  }
   if (!require_sync) {
     const message = "The log may acknowledge writes that are not on the disk yet";
     const remedy = kind === "postgres"

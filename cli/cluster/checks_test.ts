@@ -77,6 +77,9 @@ for (
       engines: [HERE, row("b", { log: { ...LOG, seen_ms_ago: 9_000 } })],
     }],
     ["durability", "warn", /not on the disk yet/, { log: { ...LOG, require_sync: false } }],
+    ["durability", "warn", /known when the log was opened/, {
+      log: { ...LOG, problem: "too old", applied: null },
+    }],
     ["durability", "warn", /one copy/, { log: { ...LOG, copies: 1 } }],
     ["links", "warn", /Frames wait for b \(2 MiB\)/, {
       engines: [HERE, row("b", { link: slow })],

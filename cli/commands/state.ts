@@ -80,11 +80,13 @@ export function addState(
     });
   state.command("restore")
     .addHelpText("after", EXAMPLES)
-    .description("Put a backup in place of the state; the engine must not run")
+    .description("Put a backup in place of the state; only engines of a cluster may run")
     .argument("<file>", "a file that `engine state backup` wrote")
     .action(async (file) => {
       const restored = await restore(terminal, await offline(), absolute(terminal, file));
-      terminal.out(`Restored ${summaryOf(restored.check)}`);
+      const { cluster } = restored;
+      const where = cluster === undefined ? "" : ` as the state of cluster ${cluster}`;
+      terminal.out(`Restored ${summaryOf(restored.check)}${where}`);
       if (restored.aside !== undefined) terminal.err(`The state before is in ${restored.aside}`);
     });
 }

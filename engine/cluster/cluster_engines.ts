@@ -5,7 +5,13 @@
  */
 import type { Clock } from "../ports/clock.ts";
 import type { ClusterSettings } from "../ports/config.ts";
-import type { ClusterLogView, Engines, EngineView, TriggerOrder } from "../ports/directory.ts";
+import type {
+  AppendTimesView,
+  ClusterLogView,
+  Engines,
+  EngineView,
+  TriggerOrder,
+} from "../ports/directory.ts";
 import type { Link, OtherEngine } from "./link.ts";
 import type { Links } from "./links.ts";
 import { ENDS, type LinkEnd } from "./packet.ts";
@@ -24,7 +30,9 @@ export interface ClusterEnginesSetup {
 export class ClusterEngines implements Engines {
   readonly #setup: ClusterEnginesSetup;
   /** Who keeps the state; `undefined`: each engine keeps its own. */
-  keeping: Pick<Engines, "takeovers" | "log"> & { readonly keeper: string | undefined } | undefined;
+  keeping:
+    | Pick<Engines, "takeovers" | "log" | "appends"> & { readonly keeper: string | undefined }
+    | undefined;
 
   constructor(setup: ClusterEnginesSetup) {
     this.#setup = setup;
@@ -52,6 +60,10 @@ export class ClusterEngines implements Engines {
 
   get log(): ClusterLogView | null {
     return this.keeping?.log ?? null;
+  }
+
+  get appends(): AppendTimesView | null {
+    return this.keeping?.appends ?? null;
   }
 
   list(): EngineView[] {

@@ -11,7 +11,7 @@ import type { ChannelTable } from "../channels/channel_table.ts";
 import type { ClusterSettings } from "../ports/config.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
-import type { ClusterLogView, Engines } from "../ports/directory.ts";
+import type { AppendTimesView, ClusterLogView, Engines } from "../ports/directory.ts";
 import type { MemoryBudget } from "../ports/memory.ts";
 import { ClusterEngines } from "./cluster_engines.ts";
 import { type LinkedRouter, Links } from "./links.ts";
@@ -58,6 +58,8 @@ export interface ClusterKeeper extends AsyncDisposable {
   readonly takeovers: number;
   /** The log of the state. */
   readonly log: ClusterLogView;
+  /** How long it took to acknowledge what this engine appended. */
+  readonly appends: AppendTimesView | null;
 }
 
 /** A running cluster. */

@@ -7,12 +7,14 @@
  * @module
  */
 import {
+  type Authenticator,
   connect,
   type ConnectionOptions,
   credsAuthenticator,
   errors,
   type Msg,
   type NatsConnection,
+  nkeyAuthenticator,
 } from "@nats-io/transport-node";
 import { thrownText } from "../../sdk/typescript/wire/errors.ts";
 import type { ClusterSettings } from "../ports/config.ts";
@@ -79,6 +81,11 @@ export class NatsBus implements Bus, AsyncDisposable {
     return this.#connection?.info?.version;
   }
 
+  /** Why NATS was not reached last; empty when it was. */
+  get problem(): string {
+    return this.#problem;
+  }
+
   /** The client's connection, for packages that are built on it; settles when NATS is reached. */
   connection(): Promise<NatsConnection> {
     return this.#first.promise;
@@ -139,6 +146,7 @@ export class NatsBus implements Bus, AsyncDisposable {
       this.#connection = connection;
       for (const subscription of this.#subscriptions) this.#subscribe(connection, subscription);
       void this.#watch(connection);
+      this.#problem = "";
       log.info("NATS is reached", { server: connection.getServer() });
       this.#changed(true);
       this.#first.resolve(connection);
@@ -230,7 +238,7 @@ async function optionsOf(settings: ClusterSettings): Promise<ConnectionOptions> 
     ...password !== undefined && { pass: password },
     ...token !== undefined && { token },
     ...credentials !== undefined && {
-      authenticator: credsAuthenticator(await Deno.readFile(credentials)),
+      authenticator: authenticatorOf(await Deno.readFile(credentials)),
     },
     ...isSecured && {
       tls: {
@@ -240,4 +248,12 @@ async function optionsOf(settings: ClusterSettings): Promise<ConnectionOptions> 
       },
     },
   };
+}
+
+/** Of a file with a user's JWT and seed, as `nsc` writes it, or with the seed of an NKey alone. */
+function authenticatorOf(file: Uint8Array): Authenticator {
+  const [seed] = /\bSU[A-Z2-7]{56}\b/.exec(new TextDecoder().decode(file)) ?? [];
+  const hasJwt = new TextDecoder().decode(file).includes("USER JWT");
+  if (seed !== undefined && !hasJwt) return nkeyAuthenticator(new TextEncoder().encode(seed));
+  return credsAuthenticator(file);
 }

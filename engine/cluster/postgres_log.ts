@@ -317,7 +317,9 @@ async function checkServer(
   );
   const { version, fsync, synchronous_commit, full_page_writes } = row!;
   const problems: string[] = [];
-  if (Number(version) < VERSION_MIN) problems.push(`version ${version} is before ${VERSION_MIN}`);
+  if (Number(version) < VERSION_MIN) {
+    problems.push(`version ${version} is before ${VERSION_MIN}, the first one that is supported`);
+  }
   if (fsync !== "on") problems.push(`fsync is ${fsync}`);
   if (full_page_writes !== "on") problems.push(`full_page_writes is ${full_page_writes}`);
   if (synchronous_commit === "off") problems.push("synchronous_commit is off");
@@ -329,7 +331,7 @@ async function checkServer(
   }
   throw new EngineError(
     "store_unavailable",
-    `State cannot be kept in this Postgres: ${problems.join("; ")}; turn it on, or set ` +
+    `State cannot be kept in this Postgres: ${problems.join("; ")}; change that, or set ` +
       "insecure: true below engine.cluster",
   );
 }

@@ -167,6 +167,9 @@ function stateOf(section: Fields, insecure: boolean): State {
   if (!/^(jetstream|none|postgres(ql)?:\/\/[^/?#]+\/[^/?#]+.*)$/.test(written)) {
     const expected = "jetstream, none, or postgres://user:password@host/database";
     section.problem("log", expected, "something else");
+  } else if (!insecure && isOpenDatabase(written)) {
+    const expected = "an address with user and password, since other machines reach that database";
+    section.problem("log", `${expected}, or insecure: true`, "one without");
   }
   const copies = section.integer("copies", 1, 5) ?? 3;
   if (!COPIES.some((count) => count === copies)) section.problem("copies", "1, 3 or 5");
@@ -184,4 +187,11 @@ function stateOf(section: Fields, insecure: boolean): State {
     require_sync: section.flag("require_sync") ?? true,
     monitor: monitor ?? [],
   };
+}
+
+/** Whether an address is that of a database that other machines reach and that asks for nothing. */
+function isOpenDatabase(log: string): boolean {
+  if (!log.startsWith("postgres") || !URL.canParse(log)) return false;
+  const { hostname, password, searchParams } = new URL(log);
+  return password === "" && !searchParams.has("sslcert") && !isLoopback(hostname);
 }

@@ -48,6 +48,12 @@ Deno.test("addresses that other machines reach need a secret, TLS or insecure: t
   assert.equal(isFine("token: abc"), true);
   assert.equal(isFine("user: u, password: p"), true);
   assert.equal(isFine("tls: {}"), false, "an empty mapping is no TLS");
+  const log = "log: 'postgres://u@db.example/x'";
+  assert.equal(isFine(`token: abc, ${log}`), false);
+  assert.equal(isFine(`insecure: true, ${log}`), true);
+  for (const way of ["u:p@db.example/x", "db.example/x?sslcert=c.pem", "u@127.0.0.1/x"]) {
+    assert.equal(isFine(`token: abc, log: 'postgres://${way}'`), true, way);
+  }
   assert.match(
     read(`cluster: { ${far} }`).problems[1]!,
     /^cluster\.nats\[1\]: expected a loopback/,
@@ -77,6 +83,12 @@ Deno.test("what does not fit is a problem with its place", () => {
     [`{ ${LOCAL}, engine_name: 'a b' }`, /cluster\.engine_name: expected 1 to 64/],
     [`{ ${LOCAL}, log: redis }`, /cluster\.log: expected jetstream, none, or postgres/],
     [`{ ${LOCAL}, log: 'postgres://u:p@host' }`, /cluster\.log: expected/],
+    [
+      `{ ${LOCAL}, log: 'postgres://u@db.example/x' }`,
+      /cluster\.log: expected an address with user/,
+    ],
+    [`{ ${LOCAL}, user: '', password: '' }`, /cluster\.user: expected/],
+    [`{ ${LOCAL}, token: '' }`, /cluster\.token: expected/],
     [`{ ${LOCAL}, keeper: 1 }`, /cluster\.keeper: expected true or false/],
     [`{ ${LOCAL}, copies: 2 }`, /cluster\.copies: expected 1, 3 or 5/],
     [`{ ${LOCAL}, copies: 7 }`, /cluster\.copies: expected 1 to 5/],

@@ -167,6 +167,16 @@ export interface EngineView {
   readonly link: EngineLinkView | null;
 }
 
+/** Times until the log of the state had acknowledged a message. */
+export interface AppendTimesView {
+  /** Upper bounds in seconds, ascending. */
+  readonly bounds: readonly number[];
+  /** One more than bounds: the last has everything above. */
+  readonly counts: readonly number[];
+  /** Of all, in seconds. */
+  readonly sum: number;
+}
+
 /** The log of the cluster's state, as one engine sees it. */
 export interface ClusterLogView {
   readonly kind: "jetstream" | "postgres";
@@ -208,6 +218,8 @@ export interface Engines {
   readonly takeovers: number;
   /** The log of the state; `null`: each engine keeps its own. */
   readonly log: ClusterLogView | null;
+  /** How long it took to acknowledge what this engine appended; `null`: it was not opened yet. */
+  readonly appends: AppendTimesView | null;
   list(): EngineView[];
   /** How often links have ended, by reason. */
   ends(): ReadonlyMap<string, number>;

@@ -15,6 +15,8 @@ export interface RestoredState {
   readonly check: StateCheck;
   /** Where the state before it is now; `undefined` when there was none. */
   readonly aside: string | undefined;
+  /** The cluster whose state was replaced; absent: that of one engine was. */
+  readonly cluster?: string | undefined;
 }
 
 /**

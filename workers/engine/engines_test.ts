@@ -13,6 +13,7 @@ const ENGINES: Engines = {
   keeper: "aaaa",
   takeovers: 0,
   log: null,
+  appends: null,
   ends: () => new Map([["gone", 1]]),
   orderOf: (id) => ({ at: 0, id }),
   list: () => [

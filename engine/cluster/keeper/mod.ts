@@ -7,7 +7,7 @@
  * @module
  */
 import { thrownText } from "../../../sdk/typescript/wire/errors.ts";
-import type { ClusterLogView } from "../../ports/directory.ts";
+import type { AppendTimesView, ClusterLogView } from "../../ports/directory.ts";
 import type { LeaderKey, StateLog } from "../../ports/state_log.ts";
 import type { StateCheck, StoreFile } from "../../ports/store.ts";
 import { runInThread } from "../../store/state_thread.ts";
@@ -15,6 +15,7 @@ import { StateView } from "../../store/state_view.ts";
 import type { ClusterKeeper, ClusterParts } from "../mod.ts";
 import type { MemoryBudget } from "../../ports/memory.ts";
 import type { Turns } from "../../ports/turns.ts";
+import { TimedLog } from "./append_times.ts";
 import { openLog } from "./open_log.ts";
 import { KeptStore } from "./kept_store.ts";
 import { Keeper } from "./keeper.ts";
@@ -62,6 +63,7 @@ class Keeping implements ClusterKeeping {
   readonly #ending = new AbortController();
   readonly #startedAt: number;
   #keeper: Keeper | undefined;
+  #log: TimedLog | undefined;
   #opening: Promise<void> = Promise.resolve();
   /** Why the log could not be opened. */
   #problem: string | null = null;
@@ -102,6 +104,10 @@ class Keeping implements ClusterKeeping {
       ...this.#keeper?.followed ??
         { applied: null, behind: null, seen_ms_ago: null, bytes: 0, problem: this.#problem },
     };
+  }
+
+  get appends(): AppendTimesView | null {
+    return this.#log?.times ?? null;
   }
 
   start(): void {
@@ -148,8 +154,9 @@ class Keeping implements ClusterKeeping {
   #createKeeper(log: StateLog, key: LeaderKey, view: StateView): Keeper {
     const { parts, memory, turns, serve, shared } = this.#setup;
     const { settings, bus, life, clock, log: report } = parts;
+    const timed = this.#log = new TimedLog(log, clock);
     return new Keeper({
-      ...{ life, log, key, view, clock, report, memory, turns, kept: this.store },
+      ...{ life, log: timed, key, view, clock, report, memory, turns, kept: this.store },
       mayKeep: settings.keeper,
       isReachable: () => bus.isConnected,
       isGone: (other) =>

@@ -20,6 +20,8 @@ import { piecesOf } from "../../store/state_view.ts";
 import { NatsBus } from "../nats_bus.ts";
 import { type OpenLog, openLog } from "./open_log.ts";
 
+/** How long NATS may take to be reached, where the log is there. */
+const NATS_MS = 10_000;
 /** Attempts to become the last one in the log, while a keeper writes. */
 const ATTEMPTS = 50;
 
@@ -35,7 +37,8 @@ export interface RestoreSetup {
 /**
  * Restores a backup; what verifying it found.
  *
- * @throws {EngineError} `INVALID_ARGUMENTS` when it is not intact; nothing has changed then.
+ * @throws {EngineError} `INVALID_ARGUMENTS` when it is not intact, `store_unavailable` when the log
+ * cannot be opened; nothing has changed then.
  */
 export async function restoreCluster(backup: string, setup: RestoreSetup): Promise<StateCheck> {
   const { settings, copy, clock, log } = setup;
@@ -43,6 +46,7 @@ export async function restoreCluster(backup: string, setup: RestoreSetup): Promi
   try {
     await using bus = new NatsBus({ settings, clock, log });
     bus.start();
+    if (settings.log === "jetstream") await reach(bus, setup);
     await using opened = await openLog({ settings, bus, clock, log });
     using kv = await Deno.openKv(copy);
     await replaceState(opened, kv);
@@ -50,6 +54,20 @@ export async function restoreCluster(backup: string, setup: RestoreSetup): Promi
   } finally {
     for (const end of ["", "-wal", "-shm"]) await Deno.remove(`${copy}${end}`).catch(() => {});
   }
+}
+
+/** @throws {EngineError} `store_unavailable` when NATS is not reached in time. */
+async function reach(bus: NatsBus, { settings, clock }: RestoreSetup): Promise<void> {
+  let cancel = (): void => {};
+  const late = new Promise<false>((resolve) => {
+    cancel = clock.after(NATS_MS, () => resolve(false));
+  });
+  const isReached = await Promise.race([bus.connection(), late]);
+  cancel();
+  if (isReached !== false) return;
+  const message = `NATS cannot be reached at ${settings.nats.join(", ")} (${bus.problem}); ` +
+    "nothing was restored";
+  throw new EngineError("store_unavailable", message);
 }
 
 /** Replaces the state in a log by what a database has, and makes the keeper read it anew. */

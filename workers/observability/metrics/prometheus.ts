@@ -208,6 +208,23 @@ function addCluster(text: PrometheusText, engines: Engines): void {
   text.add(`${prefix}_link_queued_bytes`, "gauge", "Bytes that wait for the link", queued);
   const ends = Array.from(engines.ends(), ([reason, count]) => [{ reason }, count] as const);
   text.add(`${prefix}_link_ends_total`, "counter", "Links that have ended, by reason", ends);
+  addLog(text, engines);
+}
+
+function addLog(text: PrometheusText, { log, appends }: Engines): void {
+  const prefix = "engine_cluster";
+  const times = appends ? [{ labels: {}, ...appends }] : [];
+  text.addHistograms(
+    `${prefix}_log_append_seconds`,
+    "Time until the log of the state acknowledged a message of this engine",
+    times,
+  );
+  text.add(`${prefix}_log_bytes`, "gauge", "Bytes of the log that no snapshot has replaced yet", [
+    [{}, log?.bytes ?? null],
+  ]);
+  text.add(`${prefix}_log_behind`, "gauge", "Messages of the log that this engine lacks", [
+    [{}, log?.behind ?? null],
+  ]);
 }
 
 /** A meter, or the sum of several. */
