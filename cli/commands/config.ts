@@ -85,15 +85,20 @@ function addList(config: Command, terminal: Terminal): void {
 
 function addGet(config: Command, terminal: Terminal): void {
   config.command("get")
-    .description("Print the value of a configuration, secrets included, references expanded")
+    .description(
+      "Print the value of a configuration with its references expanded; secrets are masked",
+    )
     .argument("<id>", "its id")
+    .option("--secrets", "print secrets, too")
     .option("--raw", "references as they were set, secrets masked")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
     .addHelpText("after", EXAMPLES)
     .action(async (id, flags) => {
-      const { value } = await ask(terminal, flags, "get", { id, raw: flags.raw ?? false });
+      const { raw = false, secrets = false } = flags;
+      if (raw && secrets) throw new UsageError("Give either --raw or --secrets");
+      const { value } = await ask(terminal, flags, "get", { id, raw, masked: !secrets });
       terminal.out(flags.json ? compactJson(value!) : renderJson(value!));
     });
 }

@@ -58,20 +58,23 @@ Deno.test("config set needs a value, and members need an object", async () => {
   assert.match(terminal.errText, /no object; give all of it with --value/);
 });
 
-Deno.test("config get prints the value, and config history the changes", async () => {
+Deno.test("config get masks secrets unless they are asked for, and config history has the changes", async () => {
   const change = { version: 2, at_ms: Date.UTC(2026, 10, 24), by: "ops", new_value: { port: 81 } };
   const terminal = setup({
-    get: ({ raw }) => ({ id: "shop", value: { raw: raw! } }),
+    get: ({ raw, masked }) => ({ id: "shop", value: { raw: raw!, masked: masked! } }),
     history: () => ({ id: "shop", changes: [change, { ...change, by: null }] }),
   });
 
   assert.equal(await terminal.run("config", "get", "shop", "--json"), 0);
   assert.equal(await terminal.run("config", "get", "shop", "--raw", "--json"), 0);
+  assert.equal(await terminal.run("config", "get", "shop", "--secrets", "--json"), 0);
+  assert.equal(await terminal.run("config", "get", "shop", "--secrets", "--raw"), 2);
   assert.equal(await terminal.run("config", "history", "shop"), 0);
 
   assert.deepEqual(terminal.outLines, [
-    '{"raw":false}',
-    '{"raw":true}',
+    '{"raw":false,"masked":true}',
+    '{"raw":true,"masked":true}',
+    '{"raw":false,"masked":false}',
     "VERSION  TIME                      BY   VALUE",
     '2        2026-11-24T00:00:00.000Z  ops  {"port":81}',
     '2        2026-11-24T00:00:00.000Z  -    {"port":81}',

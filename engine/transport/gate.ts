@@ -59,7 +59,7 @@ const QUIET_SHARE = 3 / 4;
 const QUIET_MIN = 64;
 
 /** Connections of such paths may have this share of the places, so that workers find some. */
-const SERVED_SHARE = 1 / 2;
+const SERVED_SHARE = 3 / 4;
 
 /** A path of the worker port whose upgrades a built-in worker serves. */
 interface SocketPath {

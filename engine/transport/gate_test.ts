@@ -71,7 +71,7 @@ Deno.test("an end of a channel needs no token, and counts as a connection until 
   assert.equal(new Set(claimed).size, 1);
 });
 
-Deno.test("a path that a built-in worker serves has half of the places, and asks for the token", () => {
+Deno.test("a path that a built-in worker serves leaves places, and asks for the token", () => {
   const sockets = new SocketPaths();
   const { gate } = setup({ authToken: "secret", maxConnections: 16, sockets });
   assert.match(refusal(gate(request("/stream"))).message, /engine worker add engine-stream/);
@@ -80,8 +80,9 @@ Deno.test("a path that a built-in worker serves has half of the places, and asks
 
   assert.equal(refusal(gate(request("/stream"))).status, 401);
   assert.equal(refusal(gate(request("/stream", { origin: "https://evil.example" }))).status, 403);
-  const ends = Array.from({ length: 7 }, () => open(gate(request("/stream?token=secret"))));
+  const ends = Array.from({ length: 10 }, () => open(gate(request("/stream?token=secret"))));
   assert.equal(refusal(gate(request("/stream?token=secret"))).status, 503);
+  open(gate(request("/?token=secret")));
   ends[0]!.closed(1000, "");
   open(gate(request("/stream?token=secret")));
 

@@ -170,12 +170,14 @@ export class Configurations {
     return { old_value: event!.old_value, new_value: event!.new_value };
   }
 
-  /** Runs a change in its turn; a payload that is too large is refused before. */
+  /** Runs a change in its turn; a bad id and a payload that is too large are refused before. */
   async #serialized(
     payload: Json,
     { caller = "" }: CallContext,
     change: () => Promise<JsonObject>,
   ): Promise<JsonObject> {
+    const { id } = (payload ?? {}) as Partial<JsonObject>;
+    if (typeof id === "string") checkId(id);
     const chars = checkSize("payload", payload ?? null, PAYLOAD_CHARS_MAX);
     return await this.#turns.run(caller, chars, change);
   }

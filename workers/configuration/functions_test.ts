@@ -188,6 +188,8 @@ Deno.test("what does not fit is refused with what is wrong, and changes nothing"
     ["set", { id: "shpo", value: 1 }, "NOT_REGISTERED", /did you mean shop\?/],
     ["set", { id: "Shop", value: 1 }, "INVALID_ID", /lower case/],
     ["set", { id: "x".repeat(65), value: 1 }, "INVALID_ID", /1 to 64/],
+    ["set", { id: "x".repeat(1_000_000), value: 1 }, "INVALID_ID", /1 to 64/],
+    ["register", { id: "x".repeat(1_000_000) }, "INVALID_ID", /1 to 64/],
     ["set", { id: 7, value: 1 }, "INVALID_ARGUMENTS", /id: expected string/],
     ["set", { id: "shop", value: "x".repeat(300_000) }, "VALUE_TOO_LARGE", /262144/],
     ["get", { id: "none" }, "NOT_REGISTERED", /no configuration none/],

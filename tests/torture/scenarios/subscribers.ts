@@ -21,7 +21,7 @@ const SHORT_SECONDS = 1;
 const CONNECTING = 50;
 /** Of the descriptors that the ports share, a process has these for either way to connect. */
 const OWN_PORT_SHARE = 7 / 64;
-const WORKER_PORT_SHARE = 17 / 64;
+const WORKER_PORT_SHARE = 26 / 64;
 const P99_MS = 100;
 const MAX_MS = 250;
 const PEAK_MIB = 1_024;
