@@ -52,6 +52,7 @@ export function outputTerminal(terminal: Terminal): OutputTerminal {
     readFile: (path) => terminal.readFile(path),
     writeFile: (path, text) => terminal.writeFile(path, text),
     readInput: () => terminal.readInput(),
+    input: terminal.input,
     locate: (address) => terminal.locate(address),
     connect: (address) => terminal.connect(address),
     now: () => terminal.now(),

@@ -33,6 +33,8 @@ export interface Terminal {
   writeFile(path: string, text: string): Promise<void>;
   /** Reads all of standard input. */
   readInput(): Promise<string>;
+  /** Standard input, piece by piece. */
+  readonly input: TerminalInput;
   /**
    * Finds the engine that a command is for: the named one, that of the project here, or the one on
    * the usual port.
@@ -63,6 +65,19 @@ export interface Terminal {
   exitWithin(ms: number): void;
 }
 
+/** Standard input of a command. */
+export interface TerminalInput {
+  /** Whether a person types it. */
+  readonly isTerminal: boolean;
+  /** The next bytes; `null` at its end. */
+  read(): Promise<Uint8Array<ArrayBuffer> | null>;
+  /** Whether keys arrive at once and unchanged, Ctrl-C included; for a terminal only. */
+  setRaw(isRaw: boolean): void;
+}
+
+/** Bytes of standard input that are read at once. */
+const INPUT_BYTES = 16 * 1024;
+
 /** The terminal in which this process was started. */
 export function systemTerminal(): Terminal {
   const directory = Deno.cwd();
@@ -77,6 +92,16 @@ export function systemTerminal(): Terminal {
     readFile: (path) => Deno.readTextFile(path),
     writeFile: (path, text) => Deno.writeTextFile(path, text),
     readInput: () => new Response(Deno.stdin.readable).text(),
+    input: {
+      isTerminal: Deno.stdin.isTerminal(),
+      async read() {
+        const buffer = new Uint8Array(INPUT_BYTES);
+        // A terminal that is gone has ended.
+        const count = await Deno.stdin.read(buffer).catch(() => null);
+        return count === null ? null : buffer.subarray(0, count);
+      },
+      setRaw: (isRaw) => Deno.stdin.setRaw(isRaw),
+    },
     locate: async (address) => {
       const { findEngine } = await import("./find_engine.ts");
       return await findEngine(address, { directory, env });

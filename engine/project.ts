@@ -29,7 +29,7 @@ import type {
   KnownWorker,
   WorkerEntry,
 } from "./ports/config.ts";
-import type { Ended, Isolation, OutputChunk } from "./ports/launcher.ts";
+import type { Ended, ExecOptions, Isolation, OutputChunk } from "./ports/launcher.ts";
 import type {
   AddAnswer,
   AddRequest,
@@ -158,10 +158,11 @@ export class Project implements Supervision {
     request: ExecRequest,
     output: (chunk: OutputChunk) => void,
     signal: AbortSignal,
+    options?: ExecOptions,
   ): Promise<Ended> {
     const { name } = request;
     if (!this.#options.builtins.status(name)) {
-      return await (await this.#supervisorOf(name)).exec(request, output, signal);
+      return await (await this.#supervisorOf(name)).exec(request, output, signal, options);
     }
     const message = `${name} runs inside the engine, and no command can be run beside it there`;
     throw new EngineError("INVALID_ARGUMENTS", message);

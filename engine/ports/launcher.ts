@@ -85,6 +85,22 @@ export interface StopProgram {
   readonly keep?: boolean;
 }
 
+/** The terminal of the person who runs a command. */
+export interface TerminalShape {
+  readonly columns: number;
+  readonly rows: number;
+  /** What TERM says, such as `xterm-256color`. */
+  readonly term: string;
+}
+
+/** How a command runs beside a program. */
+export interface ExecOptions {
+  /** Its standard input; cancelled when the command has ended. Default: nothing to read. */
+  readonly input?: ReadableStream<Uint8Array<ArrayBuffer>>;
+  /** Runs it in a pseudo-terminal: all output is `stdout`, and Ctrl-C is a byte of the input. */
+  readonly tty?: TerminalShape;
+}
+
 /** A running program. */
 export interface Running {
   /** Process id, of the leader of its process group. */
@@ -96,8 +112,8 @@ export interface Running {
   /** Asks it to exit; ends it and its descendants after `graceMs`. Resolves like `ended`. */
   stop(graceMs: number, how?: StopProgram): Promise<Ended>;
   /**
-   * Runs another program in the same directory, environment and containment, without input.
-   * Resolves when that has ended; it is ended by the signal, and with this program.
+   * Runs another program in the same directory, environment and containment. Resolves when that
+   * has ended; it is ended by the signal, and with this program.
    *
    * @throws {EngineError} `launch_failed` when it cannot be started, with what to do.
    */
@@ -105,6 +121,7 @@ export interface Running {
     command: readonly string[],
     output: (chunk: OutputChunk) => void,
     signal: AbortSignal,
+    options?: ExecOptions,
   ): Promise<Ended>;
 }
 

@@ -4,7 +4,15 @@
  * @module
  */
 import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import type { Accelerator, Ended, Isolation, Network, OutputChunk, Resources } from "./launcher.ts";
+import type {
+  Accelerator,
+  Ended,
+  ExecOptions,
+  Isolation,
+  Network,
+  OutputChunk,
+  Resources,
+} from "./launcher.ts";
 
 /** Maximum number of replicas of one worker. */
 export const REPLICAS_MAX = 64;
@@ -134,6 +142,7 @@ export interface Supervision {
     request: ExecRequest,
     output: (chunk: OutputChunk) => void,
     signal: AbortSignal,
+    options?: ExecOptions,
   ): Promise<Ended>;
   /**
    * Adds a worker to `config.yaml`, or changes its isolation or configuration there, and marks it

@@ -110,10 +110,13 @@ async function isAlive({ pid, started }: Identity): Promise<boolean> {
 /** Ids of launches are UUIDs; any other value in an environment could mean something else. */
 const LAUNCH_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Ids of the processes that have this launch in their environment, sorted. */
-export async function findOrphans(launchId: string | null): Promise<number[]> {
+/** Ids of the processes that have this launch, or this id, in their environment, sorted. */
+export async function findOrphans(
+  launchId: string | null,
+  variable = "ENGINE_LAUNCH_ID",
+): Promise<number[]> {
   if (Deno.build.os !== "linux" || launchId === null || !LAUNCH_ID.test(launchId)) return [];
-  const entry = `ENGINE_LAUNCH_ID=${launchId}`;
+  const entry = `${variable}=${launchId}`;
   const found = await Promise.all(
     processIds().filter((pid) => Number.isInteger(pid) && pid !== Deno.pid).map(async (pid) => {
       // The engine may not read processes of other users; zombies have an empty environment.
@@ -125,11 +128,15 @@ export async function findOrphans(launchId: string | null): Promise<number[]> {
 }
 
 /** Sends SIGTERM to the orphans of a launch and, after `graceMs`, SIGKILL, until none is left. */
-export async function endOrphans(launchId: string | null, graceMs: number): Promise<void> {
+export async function endOrphans(
+  launchId: string | null,
+  graceMs: number,
+  variable?: string,
+): Promise<void> {
   const asked = new Set<number>();
   const began = performance.now();
   await pollUntil(async () => {
-    const orphans = await findOrphans(launchId);
+    const orphans = await findOrphans(launchId, variable);
     const isLate = performance.now() - began > graceMs;
     for (const pid of orphans) {
       if (isLate) send(pid, "SIGKILL");

@@ -31,6 +31,8 @@ export interface ProcessSpec {
   readonly directory: string;
   /** The whole environment. */
   readonly env: Readonly<Record<string, string>>;
+  /** Its standard input; cancelled when it has ended. Default: nothing to read. */
+  readonly input?: ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
 /** Takes output; the next chunk of a stream is read when the promise resolves. */
@@ -50,6 +52,8 @@ export class GroupedProcess {
   readonly ended: Promise<Ended>;
   readonly #child: Deno.ChildProcess;
   readonly #output: TakeOutput;
+  readonly #input: ProcessSpec["input"];
+  readonly #hasEnded = new AbortController();
   #guard: Guard | undefined;
   #stopping: Promise<void> | undefined;
 
@@ -58,10 +62,11 @@ export class GroupedProcess {
    *
    * @throws {Error} What the system reports when it cannot be spawned.
    */
-  constructor({ argv, directory, env }: ProcessSpec, output: TakeOutput) {
+  constructor({ argv, directory, env, input }: ProcessSpec, output: TakeOutput) {
     this.#output = output;
+    this.#input = input;
     this.#child = new Deno.Command(SHELL, {
-      args: gatedArgs(argv),
+      args: gatedArgs(argv, input !== undefined),
       cwd: directory,
       env: { ...env },
       clearEnv: true, // The engine's own may hold keys.
@@ -83,7 +88,8 @@ export class GroupedProcess {
     try {
       await beforehand();
       this.#guard = new Guard(this.pid, { graceMs: orphanGraceMs, signals: true });
-      await openGate(this.#child);
+      if (this.#input) await this.#feed(this.#input);
+      else await openGate(this.#child);
     } catch (thrown) {
       await this.#child.stdin.abort().catch(() => {}); // Closes the gate.
       await this.ended;
@@ -105,6 +111,7 @@ export class GroupedProcess {
       this.#read(this.#child.stderr, "stderr"),
     ];
     const status = await this.#child.status;
+    this.#hasEnded.abort();
     // The rest of the group ends with the leader, within the time of a stop() that is under way.
     if (!this.#stopping && signalGroup(this.pid, 0)) {
       this.#stopping = endGroup(this.pid, STOP_GRACE_MS);
@@ -113,6 +120,16 @@ export class GroupedProcess {
     await endReaders(readers);
     await this.#dismissGuard();
     return { code: status.signal === null ? status.code : null, signal: status.signal };
+  }
+
+  /** Opens the gate and passes on input until its end or that of the process. */
+  async #feed(input: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
+    const { stdin } = this.#child;
+    const writer = stdin.getWriter();
+    await writer.write(new TextEncoder().encode("\n"));
+    writer.releaseLock();
+    // A process that has ended or closed its standard input reads no more.
+    input.pipeTo(stdin, { signal: this.#hasEnded.signal }).catch(() => {});
   }
 
   #read(stream: ReadableStream<Uint8Array<ArrayBuffer>>, name: OutputChunk["stream"]): Reader {
@@ -147,6 +164,8 @@ async function endReaders(readers: readonly Reader[]): Promise<void> {
 
 /** Exits with 125, without running anything, when standard input closes before a line arrives. */
 const GATE = 'read -r _ || exit 125; exec "$@" </dev/null';
+/** The same, with the rest of standard input for the program: `read` takes one line of a pipe. */
+const FED_GATE = 'read -r _ || exit 125; exec "$@"';
 /** A line on standard input means that the program has ended, its end that the engine is gone. */
 const GUARD = `read -r _ && exit 0
 kill "-$3" "-$1" 2>/dev/null || exit 0
@@ -159,8 +178,8 @@ done
 kill -KILL "-$1" 2>/dev/null`;
 
 /** Arguments of {@linkcode SHELL} that wait at the gate and then run a program. */
-export function gatedArgs(argv: readonly string[]): string[] {
-  return ["-c", GATE, SHELL, ...argv];
+export function gatedArgs(argv: readonly string[], isFed = false): string[] {
+  return ["-c", isFed ? FED_GATE : GATE, SHELL, ...argv];
 }
 
 /** Lets a program run that waits at the gate. */

@@ -10,6 +10,7 @@
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import {
   type Ended,
+  type ExecOptions,
   type Launcher,
   type LaunchSpec,
   ORPHAN_GRACE_MS,
@@ -28,6 +29,7 @@ import { LineSplitter, withoutMarks } from "./output.ts";
 import { OutputTurns } from "./output_turns.ts";
 import { endOrphans, PidFiles } from "./orphans.ts";
 import { findProgram } from "./programs.ts";
+import { EXEC_ID_VARIABLE, inTerminal } from "./pseudo_terminal.ts";
 
 /** Attempts to start a process, and the time between them: half a minute in all. */
 const SPAWN_ATTEMPTS = 60;
@@ -132,13 +134,21 @@ class Program implements Running {
     command: readonly string[],
     output: (chunk: OutputChunk) => void,
     signal: AbortSignal,
+    { input, tty }: ExecOptions = {},
   ): Promise<Ended> {
     const { name, directory } = this.#spec;
-    const env = withoutMarks(this.#spec.env);
     const file = await findCommand(this.#spec, command[0] ?? "");
+    const plain = { command: [file, ...command.slice(1)], env: withoutMarks(this.#spec.env) };
+    const execId = tty ? crypto.randomUUID() : null;
+    const { command: argv, env } = tty ? await inTerminal(plain, tty) : plain;
     if (signal.aborted) return { code: null, signal: "SIGTERM" };
     if (this.#isEnding) throw new EngineError("launch_failed", `Worker ${name} is being ended`);
-    const spec: ProcessSpec = { argv: [file, ...command.slice(1)], directory, env };
+    const spec: ProcessSpec = {
+      argv,
+      directory,
+      env: execId === null ? env : { ...env, [EXEC_ID_VARIABLE]: execId },
+      ...input && { input },
+    };
     const { graceMs, turns } = this.#tools;
     const take: TakeOutput = ({ stream, bytes }) =>
       turns.pass(bytes, (piece) => output({ stream, bytes: piece }), bytes.length);
@@ -148,7 +158,11 @@ class Program implements Running {
     signal.addEventListener("abort", stop, { once: true });
     try {
       await beside.open(graceMs, () => Promise.resolve());
-      return await beside.ended;
+      const ended = await beside.ended;
+      if (!tty) return ended;
+      await endOrphans(execId, 0, EXEC_ID_VARIABLE);
+      // The program that made the terminal may exit with 0 when it is asked to end.
+      return signal.aborted || this.#isEnding ? { code: null, signal: "SIGTERM" } : ended;
     } catch (thrown) {
       if (signal.aborted || this.#isEnding) return await beside.ended;
       throw launchFailed(this.#spec, thrown);

@@ -11,7 +11,7 @@ import type { Absence } from "../ports/absences.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { DirectoryEntry } from "../ports/config.ts";
 import type { EngineEvent } from "../ports/events.ts";
-import type { Ended, OutputChunk, Running } from "../ports/launcher.ts";
+import type { Ended, ExecOptions, OutputChunk, Running } from "../ports/launcher.ts";
 import type { ExecRequest, WorkerStatus } from "../ports/supervision.ts";
 import { ProcessUsageMeter, type UsageMeter } from "../process/usage.ts";
 import { watchWorker } from "../watch/worker_watch.ts";
@@ -22,6 +22,8 @@ import { type GroupTools, WorkerGroup } from "./worker_group.ts";
 const STARTS_AT_ONCE_MAX = 4;
 /** How long a command beside a worker may run. */
 const EXEC_TIMEOUT_MS = 600_000;
+/** How long a terminal may be silent, to which typed characters and output both count. */
+const TTY_SILENT_MS = 3_600_000;
 /** What such a command may print. */
 export const EXEC_OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -126,7 +128,8 @@ export class Supervisor {
 
   /**
    * Runs a command beside a running worker. The result has a `reason` when the command was ended
-   * because it took longer than `EXEC_TIMEOUT_MS` or printed more than `EXEC_OUTPUT_BYTES_MAX`.
+   * because it took longer than `EXEC_TIMEOUT_MS` (in a terminal: was silent for so long as
+   * `TTY_SILENT_MS`) or printed more than `EXEC_OUTPUT_BYTES_MAX`.
    *
    * @throws {EngineError} `NOT_FOUND`, `launch_failed`, `INVALID_ARGUMENTS` when it does not run.
    */
@@ -134,12 +137,13 @@ export class Supervisor {
     { name, command, replica }: ExecRequest,
     output: (chunk: OutputChunk) => void,
     signal: AbortSignal,
+    options: ExecOptions = {},
   ): Promise<Ended> {
     const group = this.#group(name);
     if (command.length === 0 || command[0] === "") {
       throw new EngineError("INVALID_ARGUMENTS", `Say which command to run beside ${name}`);
     }
-    const bounded = { command, output, signal };
+    const bounded = { command, output, signal, options };
     return await execWithin(group.running(replica), this.#tools.clock, bounded);
   }
 
@@ -212,6 +216,7 @@ export interface BoundedExec {
   output(chunk: OutputChunk): void;
   /** Ends the command. */
   readonly signal: AbortSignal;
+  readonly options?: ExecOptions;
 }
 
 /**
@@ -222,7 +227,7 @@ export interface BoundedExec {
 export async function execWithin(
   running: Running,
   clock: Clock,
-  { command, output, signal }: BoundedExec,
+  { command, output, signal, options = {} }: BoundedExec,
 ): Promise<Ended> {
   const bound = new AbortController();
   let reason: string | undefined;
@@ -230,16 +235,24 @@ export async function execWithin(
     reason ??= why;
     bound.abort();
   };
-  const seconds = EXEC_TIMEOUT_MS / 1_000;
-  const cancelTimer = clock.after(EXEC_TIMEOUT_MS, () => end(`took longer than ${seconds} s`));
+  const limit = options.tty
+    ? { ms: TTY_SILENT_MS, text: `its terminal was silent for ${TTY_SILENT_MS / 1_000} s` }
+    : { ms: EXEC_TIMEOUT_MS, text: `took longer than ${EXEC_TIMEOUT_MS / 1_000} s` };
+  const startTimer = (): () => void => clock.after(limit.ms, () => end(limit.text));
+  let cancelTimer = startTimer();
   let left = EXEC_OUTPUT_BYTES_MAX;
   const take = ({ stream, bytes }: OutputChunk): void => {
+    if (options.tty) {
+      cancelTimer();
+      cancelTimer = startTimer();
+    }
     if (left > 0) output({ stream, bytes: bytes.subarray(0, left) });
     left -= bytes.length;
     if (left < 0) end(`printed more than ${EXEC_OUTPUT_BYTES_MAX} bytes`);
   };
   try {
-    const ended = await running.exec(command, take, AbortSignal.any([signal, bound.signal]));
+    const either = AbortSignal.any([signal, bound.signal]);
+    const ended = await running.exec(command, take, either, options);
     return reason === undefined ? ended : { ...ended, reason };
   } finally {
     cancelTimer();

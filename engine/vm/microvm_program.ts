@@ -9,10 +9,12 @@
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { withoutMarks } from "../process/output.ts";
+import { inTerminal } from "../process/pseudo_terminal.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   Accelerator,
   Ended,
+  ExecOptions,
   LaunchSpec,
   OutputChunk,
   Running,
@@ -72,13 +74,19 @@ export class MicroVmProgram implements Running {
     command: readonly string[],
     output: (chunk: OutputChunk) => void,
     signal: AbortSignal,
+    { input, tty }: ExecOptions = {},
   ): Promise<Ended> {
     const { spec: { name, directory }, env, guest } = this.#context;
     if (this.#hasEnded.signal.aborted) {
       throw new EngineError("launch_failed", `Worker ${name} does not run any more`);
     }
     const either = AbortSignal.any([signal, this.#hasEnded.signal]);
-    return await guest.exec({ command, directory, env: withoutMarks(env) }, output, either);
+    const plain = { command, env: withoutMarks(env) };
+    // The system's programs are the same in the guest.
+    const program = tty ? await inTerminal(plain, tty, { os: "linux" }) : plain;
+    const ended = await guest.exec({ ...program, directory }, output, either, input);
+    // The program that made the terminal may exit with 0 when it is asked to end.
+    return tty && either.aborted ? { ...ended, code: null, signal: "SIGTERM" } : ended;
   }
 
   async #watch(): Promise<Ended> {

@@ -11,7 +11,7 @@ import type { CallOptions, EngineAddress } from "../../cli/connect.ts";
 import type { FoundEngine } from "../../cli/find_engine.ts";
 import { runCommandLine, runProgram } from "../../cli/program.ts";
 import type { Screen } from "../../cli/screen.ts";
-import type { Terminal } from "../../cli/terminal.ts";
+import type { Terminal, TerminalInput } from "../../cli/terminal.ts";
 import { InvocationError, type Json, type JsonObject } from "../../mod.ts";
 
 /** Answers the calls of one function; may throw an {@linkcode InvocationError}. */
@@ -27,6 +27,8 @@ export interface FakeOptions {
   /** Path, as commands write it, to text. */
   readonly files?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** Pieces of standard input in order, each read once; a terminal unless `isPiped`. */
+  readonly typed?: { readonly pieces: readonly string[]; readonly isPiped?: boolean };
   readonly directory?: string;
   /** Thrown by connect(). */
   readonly unreachable?: Error;
@@ -72,6 +74,7 @@ export class FakeTerminal implements Terminal {
   /** Open connections to the engine. */
   openConnections = 0;
   #nowMs = 1_000;
+  #piecesRead = 0;
 
   constructor(options: FakeOptions = {}) {
     this.#options = options;
@@ -128,6 +131,21 @@ export class FakeTerminal implements Terminal {
     this.written.set(path, text);
     return Promise.resolve();
   };
+
+  /** What setRaw() was called with, in order. */
+  readonly rawModes: boolean[] = [];
+
+  get input(): TerminalInput {
+    const { typed } = this.#options;
+    return {
+      isTerminal: typed !== undefined && !typed.isPiped,
+      read: () => {
+        const piece = typed?.pieces[this.#piecesRead++];
+        return Promise.resolve(piece === undefined ? null : new TextEncoder().encode(piece));
+      },
+      setRaw: (isRaw) => void this.rawModes.push(isRaw),
+    };
+  }
 
   readonly readInput = (): Promise<string> => Promise.resolve(this.#options.input ?? "");
 

@@ -4,7 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import type { Containment } from "../../engine/ports/launcher.ts";
+import type { Containment, TerminalShape } from "../../engine/ports/launcher.ts";
 import { vmHere, VmProject } from "../fakes/vm_project.ts";
 import { until } from "../fakes/until.ts";
 
@@ -276,4 +276,49 @@ vmTest("a restart needs no boot, and the program before it has left nothing", as
 
   assert.deepEqual(again.lines, ["here", "end"]);
   assert.equal(project.phases.length, 1);
+});
+
+vmTest("a command beside a guest's program reads input and has a terminal", async () => {
+  await using project = await VmProject.create();
+  await project.addWorker("w");
+  const { running } = await project.start("w", "echo up; exec sleep 1000");
+  const stopping = new AbortController();
+  const exec = (command: string[], typed: string[], tty?: TerminalShape) => {
+    let text = "";
+    let next = 0;
+    const decoder = new TextDecoder();
+    // The next line is typed when the answer to the one before was printed.
+    const prompts = Array.from({ length: typed.length + 1 }, () => Promise.withResolvers<void>());
+    if (!tty) prompts.forEach(({ resolve }) => resolve());
+    const input = new ReadableStream<Uint8Array<ArrayBuffer>>({
+      async pull(controller) {
+        await prompts[next]!.promise;
+        const line = typed[next++];
+        if (line === undefined) controller.close();
+        else controller.enqueue(new TextEncoder().encode(line));
+      },
+    }, { highWaterMark: 0 });
+    const ended = running.exec(
+      command,
+      ({ bytes }) => {
+        text += decoder.decode(bytes, { stream: true });
+        const answers = text.split(/[$#] $|[$#] (?=[^\n]*\n)/).length - 1;
+        for (let i = 0; i < answers; i++) prompts[i]?.resolve();
+      },
+      stopping.signal,
+      { input, ...tty && { tty } },
+    );
+    return ended.then((how) => ({ ...how, text }));
+  };
+
+  const plain = await exec(["sh", "-c", "wc -c; exit 3"], ["x".repeat(100_000)]);
+  assert.deepEqual([plain.code, plain.text.trim()], [3, "100000"]);
+  const shape = { columns: 91, rows: 17, term: "xterm" };
+  const shell = await exec(["sh"], ["stty size\n", "test -t 0 && exit 6\n"], shape);
+  assert.match(shell.text, /17 91\r\n/);
+  assert.equal(shell.code, 6, shell.text);
+  const waiting = exec(["sleep", "1000"], [], shape);
+  stopping.abort();
+  assert.deepEqual((await waiting).signal, "SIGTERM");
+  await running.stop(1_000);
 });

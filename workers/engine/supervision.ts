@@ -7,7 +7,6 @@
  *
  * @module
  */
-import type { Ended, OutputChunk } from "../../engine/ports/launcher.ts";
 import {
   type AddRequest,
   type ExecRequest,
@@ -19,6 +18,7 @@ import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { EngineHost } from "../kit/define.ts";
 import * as v from "../kit/schema.ts";
+import { ExecInputs, INPUT_CHARS_MAX, runExec } from "./exec.ts";
 import type { CheckedFunctions } from "./functions.ts";
 
 /** Default number of lines of a worker's log. */
@@ -34,7 +34,11 @@ const PATH_CHARS_MAX = 4_096;
 const COMMAND_WORDS_MAX = 1_000;
 const COMMAND_WORD_CHARS_MAX = 128 * 1024;
 
+/** Columns and rows of a terminal. */
+const TERMINAL_CELLS_MAX = 1_000;
+
 const Nothing = v.object({});
+const InputId = v.text(1, 64);
 const Name = v.object({ name: v.text(1, NAME_CHARS_MAX) });
 const Restart = v.object({ ...Name.entries, reinstall: v.nullish(v.boolean()) });
 const Logs = v.object({ ...Name.entries, tail: v.nullish(v.int(0, LOG_TAIL_LINES_MAX)) });
@@ -46,6 +50,17 @@ const Exec = v.object({
     v.minLength(1),
   ),
   replica: v.nullish(Replica),
+  input: v.nullish(InputId),
+  tty: v.nullish(v.object({
+    columns: v.int(1, TERMINAL_CELLS_MAX),
+    rows: v.int(1, TERMINAL_CELLS_MAX),
+    term: v.pipe(v.text(1, 64), v.regex(/^[\w.+-]+$/)),
+  })),
+});
+const ExecInput = v.object({
+  input: InputId,
+  data: v.nullish(v.text(0, INPUT_CHARS_MAX)),
+  end: v.nullish(v.boolean()),
 });
 const Add = v.pipe(
   v.object({
@@ -88,6 +103,7 @@ function registerQueries(registry: CheckedFunctions, supervision: Supervision): 
 /** Functions for operators only. */
 function registerCommands(registry: CheckedFunctions, host: SupervisionHost): void {
   const { supervision } = host;
+  const inputs = new ExecInputs();
   const add = <Of>(
     name: string,
     description: string,
@@ -109,10 +125,19 @@ function registerCommands(registry: CheckedFunctions, host: SupervisionHost): vo
     return supervision.add(readAdd(payload));
   });
   add("remove", "Removes a worker from config.yaml", Name, ({ name }) => supervision.remove(name));
-  add("exec", "Runs a command beside a worker", Exec, (payload, context) => {
-    const { name, command, replica } = payload;
+  add("exec", "Runs a command beside a worker", Exec, async (payload, context) => {
+    const { name, command, replica, input, tty } = payload;
     const request: ExecRequest = { name, command, ...replica && { replica } };
-    return runExec(supervision, request, context);
+    const fed = input ? inputs.open(context.caller, input) : undefined;
+    const options = { ...fed && { input: fed.stream }, ...tty && { tty } };
+    try {
+      return await runExec(supervision, request, context, options);
+    } finally {
+      fed?.close();
+    }
+  });
+  add("exec_input", "Sends standard input to a command", ExecInput, (payload, { caller }) => {
+    return inputs.write(caller, payload);
   });
 }
 
@@ -155,30 +180,6 @@ function idOf(name: string): string {
 /** The supervisor's types are plain JSON. */
 function plain(value: object): Json {
   return value as Json;
-}
-
-/** Bytes of output in one message: a compromise between throughput and latency. */
-const CHUNK_BYTES = 48 * 1024;
-
-/**
- * Runs a command beside a worker; streams its output and returns how it ended.
- *
- * Output is sent as progress messages `{ stream, data }`, with `data` in base64. A cancel by the
- * caller ends the command; the supervisor bounds its time and output.
- *
- * @throws {EngineError} The command could not be started.
- */
-export async function runExec(
-  supervision: Pick<Supervision, "exec">,
-  request: ExecRequest,
-  context: Pick<CallContext, "progress" | "signal">,
-): Promise<Ended> {
-  const send = ({ stream, bytes }: OutputChunk): void => {
-    for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
-      context.progress({ stream, data: bytes.subarray(at, at + CHUNK_BYTES).toBase64() });
-    }
-  };
-  return await supervision.exec(request, send, context.signal);
 }
 
 /** Registers `engine::config::list`. The host has redacted secrets already. */

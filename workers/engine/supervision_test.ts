@@ -22,7 +22,8 @@ import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { workerStatus } from "../../tests/fakes/samples.ts";
 import { CheckedFunctions } from "./functions.ts";
 import { engine } from "./mod.ts";
-import { registerSettings, runExec } from "./supervision.ts";
+import { runExec } from "./exec.ts";
+import { registerSettings } from "./supervision.ts";
 
 const STATUS = workerStatus();
 

@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { InvocationError, type Json, type JsonObject } from "../../../mod.ts";
-import { type Answer, FakeTerminal } from "../../../tests/fakes/fake_terminal.ts";
+import {
+  type Answer,
+  type FakeOptions,
+  FakeScreen,
+  FakeTerminal,
+} from "../../../tests/fakes/fake_terminal.ts";
 import { CommandError } from "../../failure.ts";
 
 function setup(answer: Answer, more: { unreachable?: Error } = {}) {
@@ -29,11 +34,12 @@ Deno.test("worker exec passes on the command unchanged, with its own options", a
   );
 
   assert.equal(code, 0);
-  assert.deepEqual(terminal.calls, [{
+  const { input } = terminal.calls[0]!.payload as { input: string };
+  assert.deepEqual(terminal.calls[0], {
     function_id: "engine::supervisor::exec",
-    payload: { name: "math", command: ["ls", "-l", "--url", "a b", ""], replica: 2 },
+    payload: { name: "math", command: ["ls", "-l", "--url", "a b", ""], replica: 2, input },
     timeout_ms: 660_000,
-  }]);
+  });
   assert.deepEqual(terminal.errLines, []);
   assert.equal(terminal.openConnections, 0);
   assert.equal(terminal.interruptListeners, 0);
@@ -138,7 +144,7 @@ for (
     [["math"], /missing required argument 'command'/],
     [["math", "--"], /missing required argument 'command'/],
     [["math", "ls", "-l"], /unknown option '-l'/],
-    [["math", "--", ""], /Which command\? It comes behind --/],
+    [["math", "--", ""], /Missing command\. Example: engine worker exec math-worker -- ls/],
     [["math", "--replica", "0", "--", "ls"], /--replica: expected 1 to 64, received "0"/],
     [
       ["math", "--replica", "--", "ls"],
@@ -155,3 +161,67 @@ for (
     assert.deepEqual(terminal.addresses, []);
   });
 }
+
+/** A command that ends once its input has, with what it got. */
+function reads(typed: { pieces: string[]; isPiped?: boolean }, more: Partial<FakeOptions> = {}) {
+  const got: JsonObject[] = [];
+  const ended = Promise.withResolvers<Json>();
+  const terminal = new FakeTerminal({
+    functions: {
+      "engine::supervisor::exec": () => ended.promise,
+      "engine::supervisor::exec_input": (piece) => {
+        got.push(piece);
+        if (piece.end) ended.resolve({ code: 0, signal: null });
+        return { is_open: !piece.end };
+      },
+    },
+    typed,
+    ...more,
+  });
+  return { terminal, got };
+}
+
+Deno.test("worker exec passes on standard input, each piece after the one before was taken", async () => {
+  const { terminal, got } = reads({ pieces: ["a\n", "b"], isPiped: true });
+
+  assert.equal(await terminal.run("worker", "exec", "math", "--", "cat"), 0);
+
+  const { input } = terminal.calls[0]!.payload as { input: string };
+  assert.deepEqual(got, [{ input, data: btoa("a\n") }, { input, data: btoa("b") }, {
+    input,
+    end: true,
+  }]);
+  assert.deepEqual(terminal.rawModes, []);
+});
+
+Deno.test("worker exec --tty passes on size and kind of the terminal, and puts it back", async () => {
+  const screen = new FakeScreen(91, 17);
+  const { terminal } = reads({ pieces: ["\x03"] }, { screen, variables: { TERM: "screen" } });
+
+  assert.equal(await terminal.run("worker", "exec", "math", "--tty", "--", "sh"), 0);
+
+  const { payload, timeout_ms } = terminal.calls[0]!;
+  assert.deepEqual((payload as JsonObject).tty, { columns: 91, rows: 17, term: "screen" });
+  assert.equal(timeout_ms, 604_800_000);
+  assert.deepEqual(terminal.rawModes, [true, false]);
+});
+
+Deno.test("worker exec --tty puts the terminal back when the worker ends", async () => {
+  const functions = {
+    "engine::supervisor::exec": () => {
+      const body = { code: "launch_failed", message: "Worker math is being ended" };
+      throw new InvocationError(body, "engine::supervisor::exec");
+    },
+  };
+  const terminal = new FakeTerminal({ functions, typed: { pieces: [] } });
+
+  assert.equal(await terminal.run("worker", "exec", "math", "--tty", "--", "sh"), 1);
+  assert.deepEqual(terminal.rawModes, [true, false]);
+});
+
+Deno.test("worker exec --tty needs a terminal", async () => {
+  const { terminal } = reads({ pieces: [], isPiped: true });
+
+  assert.equal(await terminal.run("worker", "exec", "math", "--tty", "--", "sh"), 2);
+  assert.match(terminal.errText, /--tty needs a terminal as standard input/);
+});

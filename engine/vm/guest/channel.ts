@@ -10,6 +10,7 @@
 import type { Ended, OutputChunk } from "../../ports/launcher.ts";
 import { OutputTurns } from "../../process/output_turns.ts";
 import { type Channel, type ControlConnection, type GuestMessage, signalName } from "./control.ts";
+import { type GuestInput, InputFeeder } from "./input.ts";
 
 /** How long the streams of an exited program may be silent before the channel gives them up. */
 const SILENT_MS = 10_000;
@@ -21,6 +22,8 @@ export interface ChannelParts {
   readonly number: Channel;
   readonly stdout: Deno.Conn;
   readonly stderr: Deno.Conn;
+  /** Takes the input of programs; the channel of the main program has none. */
+  readonly stdin?: Pick<Deno.Conn, "write">;
   readonly control: Pick<ControlConnection, "send">;
   /** Memory of the machine, for messages. */
   readonly memoryMb: number;
@@ -50,6 +53,7 @@ export interface StartedProgram {
 export class GuestChannel {
   readonly #parts: ChannelParts;
   readonly #turns: OutputTurns;
+  readonly #feeder: InputFeeder | undefined;
   readonly #streams: readonly { readonly marks: EndMarks; readonly done: Promise<void> }[];
   #current: Current | undefined;
   #lastByteMs = 0;
@@ -58,6 +62,7 @@ export class GuestChannel {
   constructor(parts: ChannelParts) {
     this.#parts = parts;
     this.#turns = parts.turns ?? new OutputTurns();
+    this.#feeder = parts.stdin && new InputFeeder(parts.stdin);
     this.#streams = [this.#read(parts.stdout, "stdout"), this.#read(parts.stderr, "stderr")];
   }
 
@@ -67,15 +72,21 @@ export class GuestChannel {
   }
 
   /** Starts a script; the channel must be free. Both promises resolve if the machine ends. */
-  start(script: number, output: (chunk: OutputChunk) => void): StartedProgram {
+  start(
+    script: number,
+    output: (chunk: OutputChunk) => void,
+    input?: GuestInput,
+  ): StartedProgram {
     const endMark = crypto.randomUUID();
     const started = Promise.withResolvers<void>();
     const exit = Promise.withResolvers<Exit | undefined>();
     this.#current = { output, started, exit };
     const marked = this.#streams.map(({ marks }) => marks.next(endMark));
     const { control, memoryMb, number: channel } = this.#parts;
-    control.send({ type: "run", channel, script, endMark });
+    control.send({ type: "run", channel, script, endMark, ...input && { hasInput: true } });
+    if (input) this.#feeder?.feed(script, input);
     const ended = exit.promise.then(async (exit) => {
+      this.#feeder?.end();
       await this.#unlessSilent(Promise.all(marked));
       for (const { marks } of this.#streams) marks.end();
       this.#current = undefined;

@@ -14,8 +14,17 @@ export type Channel = number;
 
 /** Message from the engine to a guest. */
 export type HostMessage =
-  /** Run `<script>.sh`; the guest ends both output streams with a zero byte and the mark. */
-  | { readonly type: "run"; channel: Channel; script: number; endMark: string }
+  /**
+   * Run `<script>.sh`; the guest ends both output streams with a zero byte and the mark. With
+   * `hasInput` the program reads what `input.ts` sends.
+   */
+  | {
+    readonly type: "run";
+    channel: Channel;
+    script: number;
+    endMark: string;
+    hasInput?: boolean;
+  }
   | { readonly type: "signal"; channel: Channel; name: "TERM" | "KILL" }
   /** Kill all programs and power off. */
   | { readonly type: "off" };
@@ -80,7 +89,8 @@ export class ControlConnection {
 export function encodeControl(message: HostMessage): string {
   switch (message.type) {
     case "run":
-      return `run ${message.channel} ${message.script} ${message.endMark}\n`;
+      return `run ${message.channel} ${message.script} ${message.endMark}` +
+        (message.hasInput ? " input\n" : "\n");
     case "signal":
       return `signal ${message.channel} ${message.name}\n`;
     case "off":

@@ -21,6 +21,7 @@ import {
   qemuCommand,
 } from "../machine/qemu.ts";
 import { ChannelPool, GuestChannel, type StartedProgram } from "./channel.ts";
+import type { GuestInput } from "./input.ts";
 import { ControlConnection, type GuestMessage } from "./control.ts";
 import { GuestFiles, type GuestScript } from "./files.ts";
 
@@ -97,7 +98,9 @@ export class Guest {
       const stdout = connections.get(`out${number}`)!;
       const stderr = connections.get(`err${number}`)!;
       const control = this.#control;
-      return new GuestChannel({ number, stdout, stderr, control, memoryMb, turns });
+      const stdin = connections.get(`in${number}`);
+      const parts = { number, stdout, stderr, control, memoryMb, turns };
+      return new GuestChannel({ ...parts, ...stdin && { stdin } });
     });
     this.#main = main!;
     this.#extra = new ChannelPool(extra);
@@ -174,7 +177,8 @@ export class Guest {
 
   /**
    * Runs a program in addition to the main one, as soon as a channel is free. Resolves when the
-   * program has ended; the signal ends it, or the wait for a channel.
+   * program has ended; the signal ends it, or the wait for a channel. Default of `input`: nothing
+   * to read.
    *
    * @throws {EngineError} `launch_failed` when the machine is gone.
    */
@@ -182,15 +186,17 @@ export class Guest {
     program: GuestScript,
     output: (chunk: OutputChunk) => void,
     signal: AbortSignal,
+    input?: GuestInput,
   ): Promise<Ended> {
     const script = await this.#writeScript(program);
     const start = (channel: GuestChannel) => ({
       channel,
-      ended: this.#start(channel, script, output).ended,
+      ended: this.#start(channel, script, output, input).ended,
     });
     const started = await this.#extra.start(start, signal);
     if (!started) {
       await this.#files.removeScript(script);
+      await input?.cancel().catch(() => {});
       if (signal.aborted) return { code: null, signal: "SIGTERM" };
       throw this.#cannotRun("its microVM is gone");
     }
@@ -232,9 +238,10 @@ export class Guest {
     channel: GuestChannel,
     script: number,
     output: (chunk: OutputChunk) => void,
+    input?: GuestInput,
   ): { started: Promise<void>; ended: Promise<Ended> } {
     if (this.#isGone) throw this.#cannotRun("its microVM is gone");
-    const { started, ended } = channel.start(script, output);
+    const { started, ended } = channel.start(script, output, input);
     return { started, ended: this.#endOf(script, ended) };
   }
 
@@ -277,7 +284,8 @@ export class Guest {
 
 function portNames(): string[] {
   const channels = Array.from({ length: 1 + EXEC_CHANNELS }, (_, i) => [`out${i}`, `err${i}`]);
-  return [...channels.flat(), "control"]; // Last: the guest waits for this port only.
+  const inputs = Array.from({ length: EXEC_CHANNELS }, (_, i) => `in${i + 1}`);
+  return [...channels.flat(), ...inputs, "control"]; // Last: the guest waits for this port only.
 }
 
 /** Waits for a promise; rejects when the machine ends or the signal aborts first. */

@@ -255,6 +255,44 @@ Deno.test({
       },
     );
 
+    await t.step(
+      "exec() passes on input to its end, byte for byte, also after a deaf program",
+      async () => {
+        const up = waiter();
+        const main = await start("echo up; sleep 1000", up.on("up"));
+        await up.came;
+        const { signal } = new AbortController();
+        const decoder = new TextDecoder();
+        const feed = async (command: string, bytes: Uint8Array<ArrayBuffer>) => {
+          let text = "";
+          const program = { command: ["sh", "-c", command], directory: "/", env: {} };
+          const ended = await guest.exec(
+            program,
+            (chunk) => void (text += decoder.decode(chunk.bytes)),
+            signal,
+            ReadableStream.from([bytes.slice(0, 10), bytes.slice(10)]),
+          );
+          return [ended.code, text.trim()];
+        };
+        const bytes = new Uint8Array(300_000).map((_, i) => i * 7);
+
+        for (let round = 0; round < 5; round++) { // One more than there are channels.
+          assert.deepEqual(await feed("head -c 5 >/dev/null; exit 3", bytes), [3, ""]);
+        }
+        assert.deepEqual(await feed("wc -c", bytes), [0, "300000"]);
+        const sum = [...bytes].reduce((all, byte) => all + byte, 0);
+        const add = "od -An -v -tu1 | awk '{ for (i = 1; i <= NF; i++) s += $i } END { print s }'";
+        assert.deepEqual(await feed(add, bytes), [0, `${sum}`]);
+        assert.deepEqual(await feed("cat", new TextEncoder().encode("end\ndata 3\n")), [
+          0,
+          "end\ndata 3",
+        ]);
+        assert.deepEqual((await exec(["cat"])).text, "");
+        main.signal("KILL");
+        await main.ended;
+      },
+    );
+
     await t.step("a program of exec() ends by its signal, and with the main program", async () => {
       const up = waiter();
       const main = await start("echo up; sleep 1000", up.on("up"));

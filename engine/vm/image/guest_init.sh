@@ -6,15 +6,16 @@
 # quoted in shell scripts that the host writes, so they may contain any bytes: boot.sh describes the
 # file system, <n>.sh is a program. The agent knows nothing about workers.
 #
-# Control port, host to guest:       Guest to host:
-#   run <channel> <n> <end mark>       ready
-#   signal <channel> <TERM|KILL>       started <channel>
-#   off                                exit <channel> code|signal <number> [oom]
+# Control port, host to guest:           Guest to host:
+#   run <channel> <n> <end mark> [input]   ready
+#   signal <channel> <TERM|KILL>           started <channel>
+#   off                                    exit <channel> code|signal <number> [oom]
 #
 # On a fatal error the guest prints "engine: <reason>" on the console and powers off.
 #
 # A channel consists of two ports, out<channel> and err<channel>. The end mark of a run follows the
-# output of its program on both.
+# output of its program on both. Input comes on the port in<channel>, in frames that are lines:
+# "open <n>", "data <bytes>" with the bytes behind it, and "end".
 
 b=/busybox
 scripts=/run/host
@@ -142,16 +143,42 @@ enter() {
   exec $b su -m -s /sh "$name" -c ". $scripts/$2.sh"
 }
 
-# program <channel> <n> <end mark>: runs a program to its end and reports its exit.
+# feed <channel>: writes the input from the host into the fifos of the channel's programs, one after
+# the other. What comes after the end of a program is dropped: writing fails, and reading goes on.
+feed() {
+  eval "from=\$port_in$1"
+  while read -r what value; do
+    case $what in
+      open)
+        until [ -p "$state/$1/in.$value" ]; do $b usleep 5000; done
+        exec 5>"$state/$1/in.$value"
+        ;;
+      data) $b dd bs="$value" count=1 iflag=fullblock >&5 2>/dev/null ;;
+      end) exec 5>&- ;;
+    esac
+  done <"$from"
+}
+
+# prepare_input <channel> <n>
+prepare_input() {
+  $b mkfifo -m 0600 "$state/$1/in.$2"
+  [ -e "$state/$1/fed" ] && return
+  : >"$state/$1/fed"
+  (feed "$1" 3>&- &)
+}
+
+# program <channel> <n> <end mark> [input]: runs a program to its end and reports its exit.
 program() {
+  input=/dev/null
+  [ -n "$4" ] && input=$state/$1/in.$2
   pump "$1" out "$3" &
   pump "$1" err "$3" &
   before=$(oom_kills "$1")
   $b time -o "$state/$1/how" -f %x $b setsid $b sh /init enter "$1" "$2" \
-    >"$state/$1/out" 2>"$state/$1/err" </dev/null
+    >"$state/$1/out" 2>"$state/$1/err" <"$input"
   echo 1 >"$groups/programs/$1/cgroup.kill"
   wait
-  $b rm -f "$state/$1/pid"
+  $b rm -f "$state/$1/pid" "$state/$1/in.$2"
   read -r how <"$state/$1/how"
   case $how in
     *signal*) how="signal ${how##* }" ;; # Command terminated by signal 9
@@ -179,9 +206,12 @@ off() {
 # Powers off when the host closes the control port.
 agent() {
   echo ready >&3
-  while read -r verb first second third <&3; do
+  while read -r verb first second third fourth <&3; do
     case $verb in
-      run) (program "$first" "$second" "$third" &) ;;
+      run)
+        [ -n "$fourth" ] && prepare_input "$first" "$second"
+        (program "$first" "$second" "$third" "$fourth" &)
+        ;;
       signal) send_signal "$first" "$second" 2>/dev/null ;;
       off) off ;;
     esac
