@@ -23,7 +23,7 @@ Deno.test("engines are listed with their links, this one first", () => {
   const engines = new ClusterEngines(setup);
   assert.deepEqual([engines.takeovers, engines.list()[1]!.keeper], [0, false]);
   assert.deepEqual([engines.keeper, engines.log], [null, null]);
-  engines.keeping = { keeper: b.life, takeovers: 3, log: LOG };
+  engines.keeping = { keeper: b.life, takeovers: 3, log: LOG, appends: null };
 
   const [here, other] = engines.list();
   assert.deepEqual(here, { ...self, state: "here", keeper: false, link: null });

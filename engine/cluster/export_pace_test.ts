@@ -23,6 +23,7 @@ function setup(lookMs = 0) {
         return router.directory.functions();
       },
       triggers: () => [],
+      worker: () => undefined,
       triggerTypes: () => [],
     },
     isEngine: () => false,

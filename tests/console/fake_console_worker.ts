@@ -31,6 +31,8 @@ export class FakeConsoleWorker implements ConsoleWorker {
   readonly calls: CallRequest<Json>[] = [];
   /** Triggers that are registered now, by id. */
   readonly triggers = new Map<string, Registered>();
+  /** Of the functions that were registered. */
+  readonly namespaces: (string | undefined)[] = [];
   readonly #handlers = new Map<string, Handler>();
   readonly #listeners = new Set<(state: ConnectionState) => void>();
   #state: ConnectionState = "connected";
@@ -58,7 +60,8 @@ export class FakeConsoleWorker implements ConsoleWorker {
     return () => void this.#listeners.delete(listener);
   }
 
-  registerFunction(id: string, handler: unknown) {
+  registerFunction(id: string, handler: unknown, options: { namespace?: string } = {}) {
+    this.namespaces.push(options.namespace);
     this.#handlers.set(id, handler as Handler);
     return { id, unregister: () => void this.#handlers.delete(id) };
   }

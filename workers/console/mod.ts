@@ -8,6 +8,7 @@
  *
  * @module
  */
+import { ENGINE_NAMESPACE } from "../../engine/ports/directory.ts";
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
 import { fitConfig } from "../kit/fit.ts";
@@ -54,6 +55,7 @@ export const consoleWorker: BuiltinWorker<ConsoleConfig> = {
       allowedHosts,
       socketsMax: host.socketBounds.console,
       ...accessToken && { accessToken },
+      ...host.engines && { namespace: ENGINE_NAMESPACE + host.engines.life },
       version: host.supervision.info().version,
       secret: await storedSecret(host.store),
       engineUrl: () => engineUrl(host),

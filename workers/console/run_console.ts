@@ -20,6 +20,8 @@ import { TriggerFeeds } from "./trigger_feeds.ts";
 export interface ConsoleOptions
   extends Omit<ConsoleServerOptions, "page" | "services" | "log" | "memory"> {
   readonly version: string;
+  /** Of functions that only this engine offers; absent: it is alone. */
+  readonly namespace?: string;
   /** Where the engine is now, without secrets, such as `ws://127.0.0.1:49134`. */
   engineUrl(): string;
 }
@@ -40,11 +42,11 @@ export async function runConsole(
   { clock, log, memory }: Pick<EngineHost, "clock" | "log" | "memory">,
   options: ConsoleOptions,
 ): Promise<RunningConsole> {
-  const { version, engineUrl } = options;
+  const { version, engineUrl, namespace } = options;
   await using stack = new AsyncDisposableStack();
   const engine = new EngineClient(worker, clock);
   stack.defer(() => engine.stop());
-  const triggers = new TriggerFeeds(engine, worker);
+  const triggers = new TriggerFeeds(engine, worker, namespace);
   stack.defer(() => triggers.stop());
   const queries = new QueryFeeds(engine, triggers, clock, memory);
   stack.defer(() => queries.stop());

@@ -67,9 +67,15 @@ export class TriggerFeeds {
   /** Counts connections: triggers that were registered on an older one are gone. */
   #connection = 0;
 
-  /** Registers the function that triggers fire. */
-  constructor(engine: EngineClient, worker: ConsoleWorker) {
+  readonly #namespace: string | undefined;
+
+  /**
+   * Registers the function that triggers fire. `namespace`: in a cluster that of this engine, whose
+   * functions other engines may call, where a trigger may be kept.
+   */
+  constructor(engine: EngineClient, worker: ConsoleWorker, namespace?: string) {
     this.#engine = engine;
+    this.#namespace = namespace;
     worker.registerFunction(this.#functionId, (payload, metadata) => {
       const feed = feedNumber(metadata);
       if (this.#inbox.length < FIRINGS_MAX) this.#inbox.push({ feed, payload });
@@ -77,7 +83,11 @@ export class TriggerFeeds {
         this.#dropped.set(feed, (this.#dropped.get(feed) ?? 0) + 1);
       }
       this.#wake.resolve();
-    }, { description: "Takes what pages of the console watch", metadata: { internal: true } });
+    }, {
+      description: "Takes what pages of the console watch",
+      metadata: { internal: true },
+      ...namespace !== undefined && { namespace },
+    });
     this.#stopListening = engine.onChange((connected) => connected && this.#registerAgain());
     void this.#deliver();
   }
@@ -148,6 +158,7 @@ export class TriggerFeeds {
       function_id: this.#functionId,
       config: config ?? {},
       metadata: { feed: feed.number },
+      ...this.#namespace !== undefined && { namespace: this.#namespace },
     };
     try {
       const registered = await this.#call("engine::register_trigger", payload) as { id: string };

@@ -43,6 +43,19 @@ Deno.test("TriggerFeeds registers equal triggers once and notifies all listeners
   feeds.stop();
 });
 
+Deno.test("in a cluster, triggers name the namespace of their engine", async () => {
+  const worker = new FakeConsoleWorker();
+  const engine = new EngineClient(worker, new FakeClock());
+  const feeds = new TriggerFeeds(engine, worker, "engine@a");
+  feeds.watch({ type: "state" }, { fired() {}, failed() {} });
+  await settle();
+
+  const [call] = worker.calls;
+  assert.equal((call!.payload as { namespace?: string }).namespace, "engine@a");
+  assert.deepEqual(worker.namespaces, ["engine@a"]);
+  feeds.stop();
+});
+
 Deno.test("TriggerFeeds unregisters a trigger with its last listener", async () => {
   const { worker, feeds, listen } = setup();
   const [one, two] = [listen(), listen()];
