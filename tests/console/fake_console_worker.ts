@@ -60,7 +60,7 @@ export class FakeConsoleWorker implements ConsoleWorker {
     return () => void this.#listeners.delete(listener);
   }
 
-  registerFunction(id: string, handler: unknown, options: { namespace?: string } = {}) {
+  registerFunction(id: string, handler: unknown, options: { namespace?: string | undefined } = {}) {
     this.namespaces.push(options.namespace);
     this.#handlers.set(id, handler as Handler);
     return { id, unregister: () => void this.#handlers.delete(id) };
