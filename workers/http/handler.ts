@@ -61,9 +61,6 @@ import {
   wantsUpgrade,
 } from "./websocket/upgrades.ts";
 
-/** Most different warnings about returned values that are logged. */
-export const WARNINGS_MAX = 1_000;
-
 /** What a route runs. */
 export interface Target {
   readonly function_id: string;
@@ -128,23 +125,42 @@ interface RoutedRequest {
   isStreaming: boolean;
 }
 
+/** A call that only has to be made. */
+interface ReadyCall {
+  readonly payload: JsonObject;
+  /** The body, if it is large; it is not in the payload then. */
+  readonly text: JsonText | undefined;
+  readonly exchange: Exchange | undefined;
+  /** The references to the channels of the exchange; see `Exchange.refsText`. */
+  readonly refs: string;
+}
+
 /** A function that was called. */
 interface Called {
   readonly result: Promise<Json | undefined>;
   readonly exchange: Exchange | undefined;
 }
 
+/** Begins a response that a function writes. */
+type BeginStream = (routed: RoutedRequest, exchange: Exchange, head: StreamHead) => Reply;
+
 /** A reply that a function may still begin to write. */
 class PendingReply implements HeadListener {
-  readonly #begin: (head: StreamHead) => Reply;
+  readonly #routed: RoutedRequest;
+  readonly #exchange: Exchange;
+  readonly #begin: BeginStream;
   readonly #resolve: (reply: Reply) => void;
   readonly #reject: (error: unknown) => void;
 
   constructor(
-    begin: (head: StreamHead) => Reply,
+    routed: RoutedRequest,
+    exchange: Exchange,
+    begin: BeginStream,
     resolve: (reply: Reply) => void,
     reject: (error: unknown) => void,
   ) {
+    this.#routed = routed;
+    this.#exchange = exchange;
     this.#begin = begin;
     this.#resolve = resolve;
     this.#reject = reject;
@@ -153,7 +169,7 @@ class PendingReply implements HeadListener {
   gotHead(head: StreamHead | EngineError): void {
     if (head instanceof EngineError) return this.#reject(head);
     try {
-      this.#resolve(this.#begin(head));
+      this.#resolve(this.#begin(this.#routed, this.#exchange, head));
     } catch (error) {
       this.#reject(error);
     }
@@ -169,6 +185,8 @@ const OPENAPI = emptyReply(200);
 export class RequestHandler {
   readonly #options: RequestHandlerOptions;
   readonly #globalMiddleware: readonly string[];
+  /** Made once: a closure for each request would be garbage of nearly all of them. */
+  readonly #begin: BeginStream = (...all) => this.#beginStream(...all);
   #isDraining = false;
 
   constructor(options: RequestHandlerOptions) {
@@ -265,11 +283,20 @@ export class RequestHandler {
     }
   }
 
-  /** Runs a request that has a route; never rejects. */
+  /** Runs a request that has a route; never rejects. Each function that waits costs promises. */
   async #run(routed: RoutedRequest): Promise<Reply> {
     const { running } = routed;
+    let exchange: Exchange | undefined;
     try {
-      return await this.#runSteps(routed);
+      if (this.#globalMiddleware.length > 0) {
+        const reply = await this.#runMiddleware(this.#globalMiddleware, routed, undefined);
+        if (reply) return reply;
+      }
+      const begun = this.#callWithBody(routed);
+      const called = begun instanceof Promise ? await begun : begun;
+      if ("status" in called) return called;
+      exchange = called.exchange;
+      return await this.#replyOf(routed, called.result, exchange);
     } catch (error) {
       // The error of a middleware that was too slow says more than the deadline of the request.
       if (running.stopReason === "timeout" && !(error instanceof StepError)) return emptyReply(504);
@@ -277,34 +304,55 @@ export class RequestHandler {
       if (running.stopReason === "client gone" || isBrokenOff(running, error)) return CLIENT_GONE;
       return this.#replyTo(error, routed);
     } finally {
-      if (!routed.isStreaming) this.#options.running.remove(running);
-    }
-  }
-
-  async #runSteps(routed: RoutedRequest): Promise<Reply> {
-    if (this.#globalMiddleware.length > 0) {
-      const reply = await this.#runMiddleware(this.#globalMiddleware, routed, undefined);
-      if (reply) return reply;
-    }
-    const called = await this.#callWithBody(routed);
-    if ("status" in called) return called;
-    const { result, exchange } = called;
-    try {
-      return await this.#replyOf(routed, result, exchange);
-    } finally {
-      if (!routed.isStreaming) exchange?.close();
+      if (!routed.isStreaming) {
+        exchange?.close();
+        this.#options.running.remove(running);
+      }
     }
   }
 
   /**
-   * Reads the body, runs what stands before the function, and calls it. A function of its own: the
-   * one that waits for the result would keep the payload, which takes many times its bytes.
+   * Reads the body, runs what stands before the function, and calls it, at once where nothing has
+   * to be waited for. A function of its own: the one that waits for the result would keep the
+   * payload, which takes many times its bytes.
    */
-  async #callWithBody(routed: RoutedRequest): Promise<Reply | Called> {
-    const { running, method, match, headers, query } = routed;
-    const { function_id, namespace, metadata, upgrade, config: { enqueue } } = match.route.value;
+  #callWithBody(routed: RoutedRequest): Reply | Called | Promise<Reply | Called> {
+    const { method, match } = routed;
     const read = method === "GET" || method === "HEAD" ? null : this.#readBody(routed);
-    const body = read instanceof Promise ? await read : read;
+    const waits = read instanceof Promise || match.route.value.upgrade || hasSteps(match);
+    if (waits) return this.#callLater(routed, read);
+    const ready = this.#prepare(routed, read);
+    try {
+      return this.#callNow(routed, ready);
+    } catch (error) {
+      ready.exchange?.close();
+      throw error;
+    }
+  }
+
+  async #callLater(
+    routed: RoutedRequest,
+    read: BodyValue | Promise<BodyValue>,
+  ): Promise<Reply | Called> {
+    const { match } = routed;
+    const { upgrade } = match.route.value;
+    const ready = this.#prepare(routed, await read);
+    let isCalled = false;
+    try {
+      const reply = hasSteps(match) ? await this.#runBefore(routed, ready) : undefined;
+      if (reply) return reply;
+      if (upgrade) return await this.#upgrade(routed, upgrade, ready.payload);
+      const called = this.#callNow(routed, ready);
+      isCalled = true;
+      return called;
+    } finally {
+      if (!isCalled) ready.exchange?.close();
+    }
+  }
+
+  #prepare(routed: RoutedRequest, body: BodyValue): ReadyCall {
+    const { running, method, match, headers, query } = routed;
+    const { upgrade, config: { enqueue } } = match.route.value;
     // A large body is text, which goes behind the rest when the payload is sent.
     const text = body instanceof JsonText ? body : undefined;
     const value = body instanceof JsonText ? null : body;
@@ -313,23 +361,14 @@ export class RequestHandler {
     if (routed.context) payload.context = routed.context;
     upgrade?.prepare(payload, running.request);
     const exchange = upgrade || enqueue ? undefined : this.#exchangeOf(routed);
-    const refs = exchange?.refsText ?? "";
-    let isCalled = false;
-    try {
-      // An await of nothing would cost every request a tick.
-      const reply = hasSteps(match)
-        ? await this.#runBefore(routed, payload, text, refs)
-        : undefined;
-      if (reply) return reply;
-      if (upgrade) return await this.#upgrade(routed, upgrade, payload);
-      const sent = payloadText(payload, text, refs);
-      const call = this.#call(routed, function_id, sent, namespace, metadata, undefined, enqueue);
-      const result = enqueue === undefined ? call : accepted(call);
-      isCalled = true;
-      return { result, exchange };
-    } finally {
-      if (!isCalled) exchange?.close();
-    }
+    return { payload, text, exchange, refs: exchange?.refsText ?? "" };
+  }
+
+  #callNow(routed: RoutedRequest, { payload, text, exchange, refs }: ReadyCall): Called {
+    const { function_id, namespace, metadata, config: { enqueue } } = routed.match.route.value;
+    const sent = payloadText(payload, text, refs);
+    const call = this.#call(routed, function_id, sent, namespace, metadata, undefined, enqueue);
+    return { result: enqueue === undefined ? call : accepted(call), exchange };
   }
 
   #upgrade(routed: RoutedRequest, upgrade: Upgrades, payload: JsonObject): Promise<Reply> {
@@ -344,9 +383,7 @@ export class RequestHandler {
   /** Condition and middleware of the route. */
   async #runBefore(
     routed: RoutedRequest,
-    payload: JsonObject,
-    text: JsonText | undefined,
-    refs: string,
+    { payload, text, refs }: ReadyCall,
   ): Promise<Reply | undefined> {
     const { config, namespace } = routed.match.route.value;
     if (config.condition_function_id !== undefined) {
@@ -377,10 +414,7 @@ export class RequestHandler {
   ): Promise<Reply> {
     const { warn } = routed.match.route.value;
     return new Promise<Reply>((resolve, reject) => {
-      if (exchange) {
-        const begin = (head: StreamHead): Reply => this.#beginStream(routed, exchange, head);
-        exchange.listen(new PendingReply(begin, resolve, reject));
-      }
+      exchange?.listen(new PendingReply(routed, exchange, this.#begin, resolve, reject));
       const fail = (error: unknown): void => {
         // After the head an error can only cut the stream.
         if (exchange?.isBegun) exchange.response.fail(toEngineError(error));
@@ -524,24 +558,6 @@ export class RequestHandler {
     if (reply.status === 500) this.#options.log.warn("a request failed", fields);
     else this.#options.log.debug("a request was refused", fields);
     return reply;
-  }
-}
-
-/** Logs each warning about a function's results once, not once per request. */
-export class ResultWarnings {
-  readonly #log: Log;
-  readonly #logged = new Set<string>();
-
-  constructor(log: Log) {
-    this.#log = log;
-  }
-
-  /** Warns with a constant text, once per function and subject. */
-  warn(text: string, function_id: string, about: string): void {
-    const key = `${text}\n${function_id}\n${about}`;
-    if (this.#logged.has(key) || this.#logged.size >= WARNINGS_MAX) return;
-    this.#logged.add(key);
-    this.#log.warn(text, { function_id, about });
   }
 }
 

@@ -5,15 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
-import {
-  failure,
-  fakeHttp,
-  json,
-  type LogLine,
-  recordingLog,
-  settle,
-} from "../../tests/fakes/fake_http.ts";
-import { ResultWarnings, WARNINGS_MAX } from "./handler.ts";
+import { failure, fakeHttp, json, settle } from "../../tests/fakes/fake_http.ts";
 
 Deno.test("A request reaches its handler with all its parts", async () => {
   const { route, fetch, calls } = fakeHttp({}, { "orders::put": () => ({ body: "ok" }) });
@@ -373,31 +365,4 @@ Deno.test("A very deep JSON body does no harm", async () => {
 
   assert.ok([200, 400, 500].includes(response.status));
   assert.equal((await fetch("POST /f", json("{}"))).status, 200);
-});
-
-Deno.test("ResultWarnings.warn() warns once per text, function and subject", () => {
-  const lines: LogLine[] = [];
-  const warnings = new ResultWarnings(recordingLog(lines));
-
-  for (let i = 0; i < 3; i++) {
-    warnings.warn("odd", "f", "x-a");
-    warnings.warn("odd", "g", "x-a");
-    warnings.warn("odd", "g", "x-b");
-  }
-
-  assert.equal(lines.length, 3);
-  assert.deepEqual(lines[2], {
-    level: "warn",
-    text: "odd",
-    fields: { function_id: "g", about: "x-b" },
-  });
-});
-
-Deno.test("ResultWarnings.warn() logs at most WARNINGS_MAX", () => {
-  const lines: LogLine[] = [];
-  const warnings = new ResultWarnings(recordingLog(lines));
-
-  for (let i = 0; i < WARNINGS_MAX + 10; i++) warnings.warn("odd", "f", `${i}`);
-
-  assert.equal(lines.length, WARNINGS_MAX);
 });

@@ -24,14 +24,9 @@ import {
 } from "./config.ts";
 import { RateLimits, RouteGuard } from "./guard.ts";
 import { OpenApi, OPENAPI_FUNCTION, registerOpenApi } from "./openapi/mod.ts";
-import {
-  RequestHandler,
-  type RequestHandlerOptions,
-  ResultWarnings,
-  type Target,
-} from "./handler.ts";
+import { RequestHandler, type RequestHandlerOptions, type Target } from "./handler.ts";
 import { RunningRequests } from "./request.ts";
-import type { Warn } from "./response.ts";
+import { ResultWarnings, type Warn } from "./response.ts";
 import { type Route, RouteTable } from "./routes.ts";
 import { headersForCaches, HttpListener, makeApp } from "./server.ts";
 import { operationOf, RequestSpans } from "./spans.ts";

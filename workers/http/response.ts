@@ -5,6 +5,7 @@
  *
  * @module
  */
+import type { Log } from "../../engine/ports/log.ts";
 import { EngineError, isTimeout, meaningOf, thrownText } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { HEAD_BYTES_MAX, HEADERS_MAX } from "../kit/http/head.ts";
@@ -18,6 +19,9 @@ export interface Reply extends ServedResponse {
 
 /** Warns about a returned value: a constant text, and the part of the value that it concerns. */
 export type Warn = (text: string, about: string) => void;
+
+/** Most different warnings about returned values that are logged. */
+export const WARNINGS_MAX = 1_000;
 
 const JSON_TYPE: HeaderPair = ["content-type", "application/json"];
 const ONLY_JSON: readonly HeaderPair[] = [JSON_TYPE];
@@ -316,4 +320,22 @@ export function draining(): Reply {
 export function retryLater(reply: Reply): Reply {
   if (reply.headers.some(([name]) => name === "retry-after")) return reply;
   return { ...reply, headers: [...reply.headers, ["retry-after", "1"]] };
+}
+
+/** Logs each warning about a function's results once, not once per request. */
+export class ResultWarnings {
+  readonly #log: Log;
+  readonly #logged = new Set<string>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** Warns with a constant text, once per function and subject. */
+  warn(text: string, function_id: string, about: string): void {
+    const key = `${text}\n${function_id}\n${about}`;
+    if (this.#logged.has(key) || this.#logged.size >= WARNINGS_MAX) return;
+    this.#logged.add(key);
+    this.#log.warn(text, { function_id, about });
+  }
 }

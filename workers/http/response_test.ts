@@ -6,8 +6,16 @@
 import assert from "node:assert/strict";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
-import { responseOf } from "../../tests/fakes/fake_http.ts";
-import { type Reply, replyFromError, replyFromValue, type Warn, withExtra } from "./response.ts";
+import { type LogLine, recordingLog, responseOf } from "../../tests/fakes/fake_http.ts";
+import {
+  type Reply,
+  replyFromError,
+  replyFromValue,
+  ResultWarnings,
+  type Warn,
+  WARNINGS_MAX,
+  withExtra,
+} from "./response.ts";
 
 /** The reply, and the warnings about it. */
 function setup(value: Json): { reply: Reply; warnings: [string, string][] } {
@@ -301,4 +309,31 @@ Deno.test("A reply may have 256 headers", () => {
 
   assert.equal(reply.headers.length, 257); // With the content type.
   assert.deepEqual(warnings, []);
+});
+
+Deno.test("ResultWarnings.warn() warns once per text, function and subject", () => {
+  const lines: LogLine[] = [];
+  const warnings = new ResultWarnings(recordingLog(lines));
+
+  for (let i = 0; i < 3; i++) {
+    warnings.warn("odd", "f", "x-a");
+    warnings.warn("odd", "g", "x-a");
+    warnings.warn("odd", "g", "x-b");
+  }
+
+  assert.equal(lines.length, 3);
+  assert.deepEqual(lines[2], {
+    level: "warn",
+    text: "odd",
+    fields: { function_id: "g", about: "x-b" },
+  });
+});
+
+Deno.test("ResultWarnings.warn() logs at most WARNINGS_MAX", () => {
+  const lines: LogLine[] = [];
+  const warnings = new ResultWarnings(recordingLog(lines));
+
+  for (let i = 0; i < WARNINGS_MAX + 10; i++) warnings.warn("odd", "f", `${i}`);
+
+  assert.equal(lines.length, WARNINGS_MAX);
 });

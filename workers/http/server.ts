@@ -96,9 +96,8 @@ export function makeApp(
   app.use(CORS_PATH, corsMiddleware(config.cors));
   app.use(CORS_PATH, formGuard(config.cors));
   if (config.auth_token !== "") app.use("*", listenerToken(config.auth_token));
-  for (const path of [PLAIN_PATH, CORS_PATH]) {
-    app.all(path, ({ env }) => handler.handle(env.request).then(asResponse));
-  }
+  app.all(CORS_PATH, ({ env }) => handler.handle(env.request).then(asResponse));
+  app.all(PLAIN_PATH, ({ env }) => asResponse(new Later(handler.handle(env.request))));
   app.onError((error) => {
     if (!(error instanceof HTTPException)) throw error;
     return asResponse(error.status === 403 ? foreignForm() : unauthorized());
@@ -108,12 +107,29 @@ export function makeApp(
     const { host } = request.headers;
     if (host !== undefined && !hosts.allows(host)) return wrongHost(host);
     const seen = new HonoRequest(request) as unknown as Request;
-    return app.fetch(seen, { request }) as unknown as ServedResponse | Promise<ServedResponse>;
+    const passed: unknown = app.fetch(seen, { request });
+    return passed instanceof Promise ? passed.then(settled) : settled(passed);
   };
 }
 
+/**
+ * A response that is not there yet, where no middleware looks at it: of a promise Hono would make
+ * three others.
+ */
+class Later {
+  readonly response: Promise<ServedResponse>;
+
+  constructor(response: Promise<ServedResponse>) {
+    this.response = response;
+  }
+}
+
+function settled(passed: unknown): ServedResponse | Promise<ServedResponse> {
+  return passed instanceof Later ? passed.response : passed as ServedResponse;
+}
+
 /** Hono hands on what it gets, and looks at nothing but what `addHeadersOf` replaces. */
-function asResponse(response: ServedResponse): Response {
+function asResponse(response: ServedResponse | Later): Response {
   return response as unknown as Response;
 }
 

@@ -14,9 +14,9 @@ import type { Worker } from "../../../sdk/typescript/worker.ts";
 import type { EngineHost } from "../../kit/define.ts";
 import { type HttpConfig, unknownKeys } from "../config.ts";
 import { type RateLimits, RouteGuard } from "../guard.ts";
-import type { FunctionCall, ResultWarnings, Target } from "../handler.ts";
+import type { FunctionCall, Target } from "../handler.ts";
 import { type Route, RouteTable } from "../routes.ts";
-import type { Warn } from "../response.ts";
+import type { ResultWarnings, Warn } from "../response.ts";
 import { operationOf } from "../spans.ts";
 import {
   parseSocketTrigger,

@@ -28,6 +28,8 @@ import {
   type ResponseStream,
   type ServedRequest,
   type ServedResponse,
+  SMALL_RESPONSE_CHARS,
+  wholeOf,
 } from "./response.ts";
 
 /** A head has to be there so long after its first byte, or after the connection. */
@@ -44,8 +46,6 @@ export const SLOW_READER_MS = 30_000;
 const SLOW_READER_TIGHT_MS = 5_000;
 /** Time for a client to read a response whose request was not read to its end. */
 export const LINGER_MS = 2_000;
-/** Responses up to this length are bounded by the number of sockets instead. */
-const SMALL_RESPONSE = 16 * 1024;
 /** After so many requests that were received at once, others get a turn. */
 const REQUESTS_PER_TURN = 8;
 
@@ -244,16 +244,20 @@ export class HttpConnection {
     }
     if (response.upgrade) return await this.#upgrade(response.upgrade);
     if (response.stream) return await this.#respondStream(head, body, response, response.stream);
-    return await this.#respond(head, body, response);
-  }
-
-  async #respond(head: RequestHead, body: RequestBody, response: ServedResponse): Promise<boolean> {
     // What is left of an unread body has to be here: nothing waits for it.
     const keeps = head.keepsAlive && !response.isLast && !this.#services.isDraining &&
       body.dropReceived();
     const word = keeps ? (head.isOld ? "keep-alive" : undefined) : "close";
+    const isHead = head.method === "HEAD";
     this.#enter("responding");
-    await this.#write(response, head.method === "HEAD", word);
+    const piece = wholeOf(response, this.#endingOf(isHead, word));
+    if (piece === undefined) await this.#write(response, isHead, word);
+    else {
+      // Functions of its own for this would cost each request a few promises.
+      const count = await this.#stream.write(piece);
+      this.#written += count;
+      if (count < piece.length) await this.#writeAll(piece.subarray(count));
+    }
     this.#enter(keeps ? "reading" : "ending");
     this.#services.responded();
     return keeps;
@@ -340,7 +344,10 @@ export class HttpConnection {
         input.shrink();
         if (this.#services.isDraining && !this.#isFresh) return undefined;
       }
-      if (!await input.fill(HEAD_BYTES_MAX + 1)) return undefined;
+      const isOpen = input.hasEarly
+        ? await input.fill(HEAD_BYTES_MAX + 1)
+        : input.took(await input.read(HEAD_BYTES_MAX + 1));
+      if (!isOpen) return undefined;
       if (isFirst && !this.#isFresh) this.#steps++;
     }
   }
@@ -360,7 +367,7 @@ export class HttpConnection {
   }
 
   async #write(response: ServedResponse, isHead: boolean, word: string | undefined): Promise<void> {
-    const isSmall = response.body === null || response.body.length <= SMALL_RESPONSE;
+    const isSmall = response.body === null || response.body.length <= SMALL_RESPONSE_CHARS;
     if (isSmall) return await this.#writePieces(response, isHead, word);
     const held = await this.#services.holdResponse(response);
     try {

@@ -102,12 +102,29 @@ export class Input {
     this.#early = undefined;
     this.isWaiting = true;
     try {
-      if (early) return await early;
-      this.#makeRoom(bytesMax);
-      return this.#took(await this.#stream.read(this.bytes.subarray(this.end)));
+      return early ? await early : this.took(await this.read(bytesMax));
     } finally {
       this.isWaiting = false;
     }
+  }
+
+  /** Whether a read is under way already, for which {@linkcode fill} waits. */
+  get hasEarly(): boolean {
+    return this.#early !== undefined;
+  }
+
+  /** A part of {@linkcode fill}, without a promise of its own; {@linkcode took} is the other. */
+  read(bytesMax: number): Promise<number | null> {
+    this.#makeRoom(bytesMax);
+    return this.#stream.read(this.bytes.subarray(this.end));
+  }
+
+  /** Counts what {@linkcode read} has read; `false` at the end of the connection. */
+  took(count: number | null): boolean {
+    if (count === null) return false;
+    this.end += count;
+    this.total += count;
+    return true;
   }
 
   /**
@@ -150,7 +167,7 @@ export class Input {
     if (this.#early || this.waiting > 0) return;
     this.#makeRoom(this.bytes.length);
     const early = this.#stream.read(this.bytes.subarray(this.end))
-      .then((count) => this.#took(count));
+      .then((count) => this.took(count));
     this.#early = early;
     early.then((isOpen) => isOpen || gone(), gone);
   }
@@ -183,13 +200,6 @@ export class Input {
       closeWrite: () => stream.closeWrite(),
       close: () => stream.close(),
     };
-  }
-
-  #took(count: number | null): boolean {
-    if (count === null) return false;
-    this.end += count;
-    this.total += count;
-    return true;
   }
 
   #makeRoom(bytesMax: number): void {

@@ -56,6 +56,8 @@ export interface ServedResponse {
 
 /** Pieces of a large body, so that it is not copied as a whole. */
 const PIECE_CHARS = 128 * 1024;
+/** Responses up to this length are bounded by the number of sockets, not by the budget. */
+export const SMALL_RESPONSE_CHARS = 16 * 1024;
 /** Head and body up to this length are sent in one write. */
 const ONE_WRITE_CHARS = 64 * 1024;
 
@@ -142,6 +144,16 @@ export function headOfStream(
 
 /** The end of a chunked body. */
 export const LAST_CHUNK: Uint8Array = new TextEncoder().encode("0\r\n\r\n");
+
+/** A short response without bytes of its own as one piece; `undefined` for any other. */
+export function wholeOf(response: ServedResponse, ending: Ending): Uint8Array | undefined {
+  const { body } = response;
+  if (typeof body !== "string" || body.length > SMALL_RESPONSE_CHARS || ending.isHead) {
+    return undefined;
+  }
+  const head = headOf(response, ending);
+  return NOT_ASCII.test(head) ? undefined : ENCODER.encode(head + body);
+}
 
 /** The response as pieces to write one after another. */
 export function* piecesOf(response: ServedResponse, ending: Ending): Generator<Uint8Array> {
