@@ -30,6 +30,7 @@ export type { ConsoleOptions, EngineConsole } from "./console.ts";
 export type { Engine, StartOptions, StopOptions } from "./engine.ts";
 export {
   CONTROL_HEADER,
+  isProcessDead,
   keyFolder,
   type KeyPlace,
   readControlKey,

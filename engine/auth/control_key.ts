@@ -137,7 +137,7 @@ async function liveRecords(folder: string): Promise<KeyRecord[]> {
   const names = [...Deno.readDirSync(folder)].map(({ name }) => name).filter(isKeyName);
   const records = await Promise.all(names.map((name) => readRecord(`${folder}/${name}`)));
   return records.filter((record) => record !== undefined)
-    .filter((record) => record.machine === machine && !isDead(record.pid));
+    .filter((record) => record.machine === machine && !isProcessDead(record.pid));
 }
 
 function isKeyName(name: string): boolean {
@@ -183,7 +183,9 @@ async function removeStale(folder: string): Promise<void> {
   for await (const { name } of Deno.readDir(folder)) {
     if (!isKeyName(name)) continue;
     const record = await readRecord(`${folder}/${name}`);
-    if (record?.machine === machine && isDead(record.pid)) await removeFile(`${folder}/${name}`);
+    if (record?.machine === machine && isProcessDead(record.pid)) {
+      await removeFile(`${folder}/${name}`);
+    }
   }
 }
 
@@ -219,7 +221,8 @@ async function removeFile(path: string): Promise<void> {
   await Deno.remove(path).catch(() => {}); // Already gone, or protected: the key proves nothing.
 }
 
-function isDead(pid: number): boolean {
+/** Whether no process of this machine has this id. */
+export function isProcessDead(pid: number): boolean {
   try {
     Deno.kill(pid, 0 as unknown as Deno.Signal); // Signal 0 only asks.
     return false;

@@ -15,9 +15,9 @@ import {
   results,
 } from "../../tests/fakes/fake_router.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
+import { rawFields } from "../../tests/fakes/raw_fields.ts";
 import { CallRecorder } from "../telemetry/call_recorder.ts";
 import { unopenedCallOf } from "./error_replies.ts";
-import { rawFields } from "./wire/parsed_frame.ts";
 import { Peer } from "./peer.ts";
 
 const FORMAT = { type: "object", required: ["a"] };

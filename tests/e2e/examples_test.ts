@@ -179,13 +179,21 @@ Deno.test("the thumbnails are made of images, and followed by a stream", async (
   );
 });
 
+/** A message of the chat. */
+interface Said {
+  readonly n: number;
+  readonly from: string;
+  readonly text: string;
+}
+
 Deno.test("the chat reaches all in a room, and remembers what was said", async () => {
   await using chat = await startExample("chat", ["chat::connect", "chat::message", "chat::page"]);
   const url = `${chat.http.replace("http", "ws")}/rooms`;
   const join = async (path: string) => {
     const socket = new WebSocket(`${url}/${path}`);
-    const said: { from: string; text: string }[] = [];
+    const said: Said[] = [];
     socket.onmessage = ({ data }) => void said.push(...JSON.parse(data));
+    socket.onopen = () => socket.send('{"read":true}');
     socket.onerror = () => {};
     await until(() => socket.readyState !== WebSocket.CONNECTING);
     return {
@@ -206,14 +214,14 @@ Deno.test("the chat reaches all in a room, and remembers what was said", async (
   await using other = await join("attic?name=Eve");
   await using nameless = await join("lobby");
 
-  ada.socket.send("hi");
-  bob.socket.send("hello");
+  ada.socket.send('{"say":"hi"}');
+  bob.socket.send('{"say":"hello"}');
   await until(() => ada.said.length === 2 && bob.said.length === 2);
   await using late = await join("lobby?name=Late");
   await until(() => late.said.length === 2);
 
-  const texts = (said: readonly { from: string; text: string }[]) =>
-    said.map(({ from, text }) => `${from}: ${text}`).sort();
+  const texts = (said: readonly Said[]) => said.map(({ from, text }) => `${from}: ${text}`).sort();
+  assert.deepEqual(late.said.map(({ n }) => n), [1, 2]);
   assert.deepEqual(texts(ada.said), ["Ada: hi", "Bob: hello"]);
   assert.deepEqual(texts(late.said), texts(ada.said));
   assert.deepEqual(other.said, []);

@@ -12,7 +12,13 @@ import type { CheckedFunctions } from "./functions.ts";
 /** Owner of the channels of calls that name no connection, such as those that triggers make. */
 const NO_OWNER = "";
 
-const Create = v.object({ buffer_size: v.nullish(v.number()) });
+const Create = v.object({
+  buffer_size: v.described(
+    `Messages that may be on the way to the reader, 1 to ${CHANNEL_FRAMES_MAX}; ` +
+      `others become the nearest of these. Default: ${CHANNEL_FRAMES_DEFAULT}`,
+    v.nullish(v.number()),
+  ),
+});
 
 /** Registers the function; a channel counts as one of the connection that called. */
 export function registerChannels(registry: CheckedFunctions, channels: Channels): void {

@@ -25,6 +25,7 @@ import {
   charsOf,
   compare,
   DESCRIPTION_CHARS_MAX,
+  FILTER_VALUES_MAX,
   keysOf,
   type Page,
   pageAnswer,
@@ -32,6 +33,7 @@ import {
   PageFields,
   pageOf,
   pageOfSorted,
+  SEARCH_CHARS_MAX,
   VALUE_CHARS_MAX,
 } from "./pages.ts";
 import { invocationShown, isOperator, servedBy } from "./served_by.ts";
@@ -50,44 +52,74 @@ const TIME_DIGITS = 16;
 /** Engine functions that listings include by default. */
 const LISTED_PREFIXES = ["engine::queue::", "engine::durable::"];
 
-const Text = v.nullish(v.string());
+/** A text that may be left out, with what it is. */
+const text = (meaning: string) => v.described(meaning, v.nullish(v.string()));
+/** The same for a boolean, whose default is `false`. */
+const flag = (meaning: string) => v.described(`${meaning}. Default: false`, v.nullish(v.boolean()));
+const SEARCHED = `at most ${SEARCH_CHARS_MAX} characters, case is ignored`;
+const IDS_AND_DESCRIPTIONS = text(
+  `Entries whose id or description contains this text; ${SEARCHED}. Default: all`,
+);
+const PREFIX = text("Entries whose id begins with this text. Default: all");
+const OF_WORKER = text("Entries of the worker with this name. Default: of all workers");
+const NAMESPACE = text("Namespace of the id. Default: default");
+
 const ListTypes = v.object({
   ...PageFields,
-  search: Text,
-  prefix: Text,
-  worker: Text,
-  include_internal: v.nullish(v.boolean()),
+  search: IDS_AND_DESCRIPTIONS,
+  prefix: PREFIX,
+  worker: OF_WORKER,
+  include_internal: flag("Also the engine's own, and those that are marked internal"),
 });
 const ListFunctions = v.object({
   ...ListTypes.entries,
-  workers: v.nullish(v.array(v.string())),
-  include_replicas: v.nullish(v.boolean()),
+  workers: v.described(
+    `Functions of any of these workers, ${FILTER_VALUES_MAX} at most. Default: of all workers`,
+    v.nullish(v.array(v.string())),
+  ),
+  include_replicas: flag("Also how many workers offer each function, in replicas"),
 });
 const FunctionInfo = v.object({
-  function_id: Text,
-  function_ids: v.nullish(v.array(v.string())),
-  namespace: Text,
-  include_replicas: v.nullish(v.boolean()),
+  function_id: text("The function; either this or function_ids"),
+  function_ids: v.described(
+    `Several functions, ${INFO_IDS_MAX} at most; the answer is then in functions`,
+    v.nullish(v.array(v.string())),
+  ),
+  namespace: NAMESPACE,
+  include_replicas: flag("Also the workers that offer the function, in replicas"),
 });
-const TypeInfo = v.object({ id: v.text(1), namespace: Text });
+const TypeInfo = v.object({
+  id: v.described("The trigger type, such as http", v.text(1)),
+  namespace: NAMESPACE,
+});
 const ListTriggers = v.object({
   ...PageFields,
-  search: Text,
-  trigger_type: Text,
-  function_id: Text,
-  worker: Text,
-  status: v.nullish(v.picklist(["active", "parked", "refused", "inactive"])),
-  include_internal: v.nullish(v.boolean()),
+  search: text(`Triggers whose id, type or function contains this text; ${SEARCHED}. Default: all`),
+  trigger_type: text("Triggers of this type, such as http. Default: of all types"),
+  function_id: text("Triggers of this function. Default: of all functions"),
+  worker: text("Triggers that the worker with this name registered. Default: of all workers"),
+  status: v.described(
+    "active: it fires; parked: no worker provides its type; refused: its provider refused it; " +
+      "inactive: parked or refused. Default: all",
+    v.nullish(v.picklist(["active", "parked", "refused", "inactive"])),
+  ),
+  include_internal: flag("Also triggers of functions that are internal"),
 });
-const TriggerInfo = v.object({ id: v.text(1) });
+const TriggerInfo = v.object({ id: v.described("Id of the trigger", v.text(1)) });
 const ListWorkers = v.object({
   ...PageFields,
-  search: Text,
-  runtime: Text,
-  status: Text,
-  local: v.nullish(v.boolean()),
+  search: text(`Workers whose name or description contains this text; ${SEARCHED}. Default: all`),
+  runtime: text("Workers of this runtime, such as node or python. Default: of all"),
+  status: text("connected, draining, or suspect: those that do not answer pings. Default: all"),
+  local: flag("Only the workers of this engine, not those of the others of its cluster"),
 });
-const WorkerInfo = v.object({ name: v.text(1), namespace: Text });
+const WorkerInfo = v.object({
+  name: v.described(
+    "Name of the worker; of several connections the newest is described",
+    v.text(1),
+  ),
+  namespace: text("Namespace that the worker is in. Default: every namespace"),
+});
 
 /** Lists the workers of other engines; those that do not answer are left out. */
 export type WorkersElsewhere = (query: JsonObject) => Promise<JsonObject[]>;

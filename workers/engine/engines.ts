@@ -30,7 +30,16 @@ const ASKED = [
 /** Workers of one other engine in a list. */
 const WORKERS_MAX = 1_000;
 
-const Query = v.object({ logs: v.nullish(v.boolean()), local: v.nullish(v.boolean()) });
+const Query = v.object({
+  logs: v.described(
+    "Also the log of the state as each engine sees it, in log. Default: false",
+    v.nullish(v.boolean()),
+  ),
+  local: v.described(
+    "What this engine knows, without asking the others. Default: false",
+    v.nullish(v.boolean()),
+  ),
+});
 const Ask = v.object({ function_id: v.picklist(ASKED), payload: v.looseObject({}) });
 
 /** What the functions use. */

@@ -16,7 +16,12 @@ import { checkOperator } from "./supervision.ts";
 /** Longest path of a backup, in characters. */
 const PATH_CHARS_MAX = 4_096;
 
-const Backup = v.object({ path: v.text(1, PATH_CHARS_MAX) });
+const Backup = v.object({
+  path: v.described(
+    "Absolute path of the file to write, on the engine's machine",
+    v.text(1, PATH_CHARS_MAX),
+  ),
+});
 
 /** Parts of the engine that the functions use. */
 export type StateFileHost = Pick<EngineHost, "directory" | "store" | "supervision">;

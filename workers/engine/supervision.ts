@@ -36,41 +36,96 @@ const COMMAND_WORD_CHARS_MAX = 128 * 1024;
 
 /** Columns and rows of a terminal. */
 const TERMINAL_CELLS_MAX = 1_000;
+/** Characters of a kind of terminal, and of the id of an input. */
+const TERM_CHARS_MAX = 64;
+const INPUT_ID_CHARS_MAX = 64;
 
 const Nothing = v.object({});
-const InputId = v.text(1, 64);
-const Name = v.object({ name: v.text(1, NAME_CHARS_MAX) });
-const Restart = v.object({ ...Name.entries, reinstall: v.nullish(v.boolean()) });
-const Logs = v.object({ ...Name.entries, tail: v.nullish(v.int(0, LOG_TAIL_LINES_MAX)) });
+const InputId = v.text(1, INPUT_ID_CHARS_MAX);
+const Name = v.object({
+  name: v.described("The worker, as in config.yaml", v.text(1, NAME_CHARS_MAX)),
+});
+const Reinstall = v.described(
+  "Whether its cached dependencies are deleted and installed again. Default: false",
+  v.nullish(v.boolean()),
+);
+const Restart = v.object({ ...Name.entries, reinstall: Reinstall });
+const Logs = v.object({
+  ...Name.entries,
+  tail: v.described(
+    `How many lines, the last ones. Default: ${LOG_TAIL_LINES}`,
+    v.nullish(v.int(0, LOG_TAIL_LINES_MAX)),
+  ),
+});
 const Replica = v.int(1, REPLICAS_MAX);
+const Cells = v.int(1, TERMINAL_CELLS_MAX);
 const Exec = v.object({
   ...Name.entries,
-  command: v.pipe(
-    v.list(v.text(0, COMMAND_WORD_CHARS_MAX), COMMAND_WORDS_MAX),
-    v.minLength(1),
+  command: v.described(
+    "The program and its arguments; no shell reads them",
+    v.pipe(
+      v.list(v.text(0, COMMAND_WORD_CHARS_MAX), COMMAND_WORDS_MAX),
+      v.minLength(1),
+    ),
   ),
-  replica: v.nullish(Replica),
-  input: v.nullish(InputId),
-  tty: v.nullish(v.object({
-    columns: v.int(1, TERMINAL_CELLS_MAX),
-    rows: v.int(1, TERMINAL_CELLS_MAX),
-    term: v.pipe(v.text(1, 64), v.regex(/^[\w.+-]+$/)),
-  })),
+  replica: v.described(
+    "Number of the replica beside which it runs. Default: the first that runs",
+    v.nullish(Replica),
+  ),
+  input: v.described(
+    "Id of your choice under which engine::supervisor::exec_input sends standard input. " +
+      "Default: nothing to read",
+    v.nullish(InputId),
+  ),
+  tty: v.described(
+    "Runs it in a terminal, whose output is all stdout. Default: no terminal",
+    v.nullish(v.object({
+      columns: v.described("Characters in a line", Cells),
+      rows: v.described("Lines", Cells),
+      term: v.described(
+        "Kind of terminal, for TERM, such as xterm-256color",
+        v.pipe(v.text(1, TERM_CHARS_MAX), v.regex(/^[\w.+-]+$/)),
+      ),
+    })),
+  ),
 });
 const ExecInput = v.object({
-  input: InputId,
-  data: v.nullish(v.text(0, INPUT_CHARS_MAX)),
-  end: v.nullish(v.boolean()),
+  input: v.described("The input of engine::supervisor::exec", InputId),
+  data: v.described(
+    "Bytes in base64, at most 64 KiB; the answer comes when the command has taken them. " +
+      "Default: none",
+    v.nullish(v.text(0, INPUT_CHARS_MAX)),
+  ),
+  end: v.described("Whether nothing follows. Default: false", v.nullish(v.boolean())),
 });
 const Add = v.pipe(
   v.object({
-    name: v.nullish(v.text(1, NAME_CHARS_MAX)),
-    path: v.nullish(v.text(1, PATH_CHARS_MAX)),
-    isolation: v.nullish(v.picklist(["microvm", "process"])),
-    accel: v.nullish(v.picklist(["auto", "kvm", "tcg"])),
-    replicas: v.nullish(Replica),
-    reinstall: v.nullish(v.boolean()),
-    config: v.nullish(v.record(v.unknown())),
+    name: v.described(
+      "Name of a built-in worker, such as engine-queue; either this or path",
+      v.nullish(v.text(1, NAME_CHARS_MAX)),
+    ),
+    path: v.described(
+      "Absolute path of the worker's directory; either this or name",
+      v.nullish(v.text(1, PATH_CHARS_MAX)),
+    ),
+    isolation: v.described(
+      "Where it runs. Default: as the manifest says, else microvm on Linux, process elsewhere",
+      v.nullish(v.picklist(["microvm", "process"])),
+    ),
+    accel: v.described(
+      "What runs its microVM: hardware (kvm), software emulation (tcg), or kvm where it works. " +
+        "Default: auto",
+      v.nullish(v.picklist(["auto", "kvm", "tcg"])),
+    ),
+    replicas: v.described(
+      "How many replicas run. Default: as the manifest says, else 1",
+      v.nullish(Replica),
+    ),
+    reinstall: Reinstall,
+    config: v.described(
+      "Configuration of a built-in worker. Default: its defaults",
+      v.nullish(v.record(v.unknown())),
+    ),
   }),
   v.metadata({ anyOf: [{ required: ["name"] }, { required: ["path"] }] }),
 );

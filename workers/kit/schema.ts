@@ -105,9 +105,46 @@ export function opt<const Value extends v.GenericSchema>(
   return v.pipe(v.nullish(value), v.transform((given) => given ?? undefined));
 }
 
+/**
+ * A member with a text for people: unit, default, bounds that the type does not say.
+ *
+ * valibot's own `description` is lost behind a transformation, such as that of {@linkcode opt}.
+ */
+export function described<const Of extends Schema>(text: string, schema: Of): Of {
+  return { ...schema, [TEXT]: text };
+}
+
+/** Marks a schema with its text. */
+const TEXT = Symbol("text");
+
+/** Parts of valibot's schemas that lead to the members of an object. */
+interface Nested {
+  readonly [TEXT]?: string;
+  readonly entries?: Readonly<Record<string, Nested>>;
+  readonly wrapped?: Nested;
+  readonly pipe?: readonly Nested[];
+}
+
+/** Adds the texts of members to a JSON Schema that was made from their schema. */
+function addTexts(schema: Nested, made: JsonObject): void {
+  const { entries, wrapped, pipe } = schema;
+  if (wrapped) return addTexts(wrapped, made);
+  if (!entries) return pipe?.[0] && pipe[0] !== schema ? addTexts(pipe[0], made) : undefined;
+  const choices = [made, ...(made.anyOf as JsonObject[] | undefined) ?? []];
+  const members = choices.find(({ properties }) => properties)?.properties as
+    | Record<string, JsonObject>
+    | undefined;
+  for (const [key, entry] of Object.entries(entries)) {
+    const member = members?.[key];
+    if (!member) continue;
+    if (entry[TEXT] !== undefined) member.description = entry[TEXT];
+    addTexts(entry, member);
+  }
+}
+
 /** The JSON Schema of what a schema takes. */
 export function jsonSchema(schema: Schema): JsonObject {
-  return toJsonSchema(schema, {
+  const made = toJsonSchema(schema, {
     target: "draft-2020-12",
     typeMode: "input",
     errorMode: "ignore", // A check in code has no JSON Schema.
@@ -118,6 +155,8 @@ export function jsonSchema(schema: Schema): JsonObject {
       return { type: "array", maxItems: marked.lengthMax, items: items as never };
     },
   }) as JsonObject;
+  addTexts(schema as Nested, made);
+  return made;
 }
 
 /**

@@ -128,3 +128,32 @@ Deno.test("jsonSchema() describes what a schema takes", () => {
     additionalProperties: false,
   });
 });
+
+Deno.test("described() adds texts to members, also optional, transformed and inner ones", () => {
+  const schema = v.pipe(
+    v.object({
+      a: v.described("A", v.opt(v.int(1, 5))),
+      b: v.described("B", v.nullish(v.object({ c: v.described("C", v.string()) }))),
+    }),
+    v.metadata({ anyOf: [{ required: ["a"] }] }),
+  );
+
+  const { properties, anyOf } = v.jsonSchema(schema) as Record<string, unknown>;
+
+  assert.deepEqual(properties, {
+    a: { anyOf: [{ type: "integer", minimum: 1, maximum: 5 }, { type: "null" }], description: "A" },
+    b: {
+      anyOf: [{
+        type: "object",
+        properties: { c: { type: "string", description: "C" } },
+        required: ["c"],
+      }, { type: "null" }],
+      description: "B",
+    },
+  });
+  assert.deepEqual(anyOf, [{ required: ["a"] }]);
+  assert.deepEqual(v.parse(schema, { a: null, b: { c: "x", d: 1 } }), {
+    a: undefined,
+    b: { c: "x" },
+  });
+});

@@ -234,7 +234,11 @@ export const FORMATS = {
       cursor: { type: "string", description: "From the previous answer: continues after it" },
     }),
     response_format: result({
-      groups: { type: "array", items: { type: "string" } },
+      groups: {
+        type: "array",
+        items: { type: "string" },
+        description: "Scopes that have keys, sorted",
+      },
       cursor: { type: "string", description: "For the next page, if there is one" },
     }),
   },

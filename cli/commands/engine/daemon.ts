@@ -8,7 +8,12 @@
  * @module
  */
 import type { Command } from "@commander-js/extra-typings";
-import type { EngineInfo, RunningEngine, WorkerStatus } from "../../../engine/mod.ts";
+import {
+  type EngineInfo,
+  isProcessDead,
+  type RunningEngine,
+  type WorkerStatus,
+} from "../../../engine/mod.ts";
 import type { Json } from "../../../mod.ts";
 import { absolutePath, readTimeout, TOKEN_HELP, URL_HELP } from "../../arguments.ts";
 import type { EngineAddress } from "../../connect.ts";
@@ -274,14 +279,7 @@ const thisMachine: DaemonMachine = {
       closeSync(output);
     }
   },
-  isAlive(pid) {
-    try {
-      Deno.kill(pid, 0 as unknown as Deno.Signal); // Signal 0 only asks.
-      return true;
-    } catch (thrown) {
-      return !(thrown instanceof Deno.errors.NotFound);
-    }
-  },
+  isAlive: (pid) => !isProcessDead(pid),
   end: (pid) => Deno.kill(pid, "SIGTERM"),
   async running() {
     const { runningEngines } = await import("../../../engine/mod.ts");

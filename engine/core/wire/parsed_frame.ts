@@ -57,11 +57,6 @@ export interface RawFields {
   readonly payload?: RawPayload | undefined;
 }
 
-/** The fields of a frame that was parsed as a whole. */
-export function rawFields(text: string): RawFields {
-  return { field: (name) => fieldText(text, name) };
-}
-
 /** A frame with a valid message. */
 export class ParsedFrame implements RawFields {
   /** Without its payload, if that was not parsed. */

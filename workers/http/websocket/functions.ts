@@ -31,28 +31,54 @@ const CURSOR = /^(\d{1,15}|([0-9a-f]{16}\.\d{1,15},?){1,256})$/;
 
 const Id = v.text(1, ID_CHARS);
 const Group = v.text(1, GROUP_CHARS_MAX);
-const WHOM = {
-  connection_id: v.opt(Id),
-  group: v.opt(Group),
-  api_path: v.opt(v.text(1, ROUTE_CHARS_MAX)),
-} as const;
+const ONE_OF = "one of connection_id, group and api_path";
+/** The fields that say whom a call concerns. */
+const whom = (rule: string) => ({
+  connection_id: v.described(`One connection; ${rule}`, v.opt(Id)),
+  group: v.described(`All connections of this group; ${rule}`, v.opt(Group)),
+  api_path: v.described(
+    `All connections of this route, as its trigger spells it; ${rule}`,
+    v.opt(v.text(1, ROUTE_CHARS_MAX)),
+  ),
+});
 
 const Send = v.object({
-  ...WHOM,
-  data: v.optional(v.unknown()),
-  data_base64: v.opt(v.string()),
-  except: v.opt(v.union([Id, v.list(Id, EXCEPT_MAX)])),
+  ...whom(ONE_OF),
+  data: v.described(
+    "The message: a string goes out as it is, anything else as JSON; either this or data_base64",
+    v.optional(v.unknown()),
+  ),
+  data_base64: v.described("A binary message, in base64; either this or data", v.opt(v.string())),
+  except: v.described(
+    "Id or ids of connections of the group or route that do not get it. Default: none",
+    v.opt(v.union([Id, v.list(Id, EXCEPT_MAX)])),
+  ),
 });
 const Close = v.object({
-  ...WHOM,
-  code: v.opt(v.int()),
-  reason: v.opt(v.string()),
+  ...whom(ONE_OF),
+  code: v.described(
+    "Close code: 1000, 1001, 1008, 1011, 1013, or 3000 to 4999. Default: 1000",
+    v.opt(v.int()),
+  ),
+  reason: v.described(
+    `Close reason, at most ${REASON_BYTES_MAX} bytes of UTF-8. Default: empty`,
+    v.opt(v.string()),
+  ),
 });
-const Membership = v.object({ connection_id: Id, group: Group });
+const Membership = v.object({
+  connection_id: v.described("The connection", Id),
+  group: v.described("The group, which exists while it has connections", Group),
+});
 const List = v.object({
-  ...WHOM,
-  limit: v.opt(v.int(1, PAGE_MAX)),
-  cursor: v.opt(v.pipe(v.string(), v.regex(CURSOR, "expected a next_cursor"))),
+  ...whom(`at most ${ONE_OF}. Default: all connections`),
+  limit: v.described(
+    `Connections in one answer. Default: ${PAGE_DEFAULT}`,
+    v.opt(v.int(1, PAGE_MAX)),
+  ),
+  cursor: v.described(
+    "The next_cursor of the answer before. Default: from the oldest connection",
+    v.opt(v.pipe(v.string(), v.regex(CURSOR, "expected a next_cursor"))),
+  ),
 });
 
 /** Whom a call concerns. */
