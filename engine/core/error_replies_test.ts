@@ -15,7 +15,7 @@ import {
   results,
 } from "../../tests/fakes/fake_router.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
-import { rawFields } from "../../tests/fakes/raw_fields.ts";
+import { rawFields } from "../../tests/simulation/raw_fields.ts";
 import { CallRecorder } from "../telemetry/call_recorder.ts";
 import { unopenedCallOf } from "./error_replies.ts";
 import { Peer } from "./peer.ts";

@@ -19,7 +19,7 @@ import { Envelope } from "../../engine/core/wire/envelope.ts";
 import { callRemainder } from "../../engine/core/wire/frame_parts.ts";
 import { fieldText } from "../../engine/core/wire/json_scan.ts";
 import { PARSED_BYTES_MAX } from "../../engine/core/wire/parsed_frame.ts";
-import { rawFields } from "../fakes/raw_fields.ts";
+import { rawFields } from "./raw_fields.ts";
 import type { CallSpan } from "../../engine/ports/telemetry.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import { isTooDeep } from "../../sdk/typescript/wire/json_depth.ts";

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { decodeWorkerMessage } from "../../../sdk/typescript/wire/codec.ts";
 import type { InvocationResult, InvokeFunction } from "../../../sdk/typescript/wire/protocol.ts";
-import { rawFields } from "../../../tests/fakes/raw_fields.ts";
+import { rawFields } from "../../../tests/simulation/raw_fields.ts";
 import { bytesOf, textOf } from "./bytes.ts";
 import { Envelope } from "./envelope.ts";
 import {
