@@ -5,7 +5,7 @@
  */
 import type { DoctorCheck } from "../commands/engine/doctor_checks.ts";
 import { count, printable, renderBytes, renderShortDuration } from "../render.ts";
-import { ALONE, type ClusterView, type EngineRow, keeperLine } from "./view.ts";
+import { ALONE, type ClusterView, type EngineRow, keeperLine, whyAway } from "./view.ts";
 
 /** A log that was not seen for longer is not followed. */
 const SEEN_MS_MAX = 5_000;
@@ -36,11 +36,14 @@ function check(
   return { name, status, measured, message: printable(message), remedy };
 }
 
-function checkNats({ cluster, connected, engines }: ClusterView): DoctorCheck {
+function checkNats(view: ClusterView): DoctorCheck {
+  const { cluster, connected, engines } = view;
   const others = engines.length - 1;
   if (!connected) {
-    const message = `NATS of cluster ${cluster} is away; calls of workers here go on`;
-    const remedy = "Start its nodes, and see engine.cluster.nats; the log of the engine says why";
+    const message = `NATS of cluster ${cluster} is away${
+      whyAway(view)
+    }; calls of workers here go on`;
+    const remedy = "Start its nodes, or correct engine.cluster and restart this engine";
     return check("cluster", "fail", message, remedy, others);
   }
   const message = `Cluster ${cluster} links this engine to ${count(others, "other engine")}`;

@@ -46,6 +46,8 @@ export interface ClusterView {
   /** Its name; `null`: the engine is alone. */
   readonly cluster: string | null;
   readonly connected: boolean;
+  /** Why NATS is not reached, if that is known. */
+  readonly problem?: string | null;
   readonly keeper?: string | null;
   readonly takeovers?: number;
   readonly log?: LogView | null;
@@ -67,13 +69,20 @@ export async function readCluster(
   }
 }
 
+/** Why NATS is away, in parentheses. */
+export function whyAway({ problem }: ClusterView): string {
+  return problem === null || problem === undefined ? "" : ` (${problem})`;
+}
+
 /** All of it, as lines. */
 export function renderCluster(view: ClusterView): string[] {
   if (view.cluster === null) return [ALONE];
   const { cluster, connected, engines } = view;
+  const away = `is away${whyAway(view)}: this engine goes on alone until it is back`;
   return [
-    `Cluster ${cluster}: ${count(engines.length, "engine")}, ` +
-    `NATS ${connected ? "is reached" : "is away: this engine goes on alone until it is back"}`,
+    `Cluster ${cluster}: ${count(engines.length, "engine")}, NATS ${
+      connected ? "is reached" : away
+    }`,
     "",
     ...renderEngines(engines),
     "",

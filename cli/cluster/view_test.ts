@@ -61,6 +61,11 @@ for (
     ["no NATS", { connected: false }, /NATS is away: this engine goes on alone/],
     ["Postgres", { log: { ...LOG, kind: "postgres", copies: null } }, /^Log: Postgres, refused/m],
     ["an unsafe log", { log: { ...LOG, require_sync: false } }, /not checked for sync/],
+    [
+      "NATS away",
+      { connected: false, problem: "Authorization Violation" },
+      /away \(Auth.*\): this/,
+    ],
     ["a log away", { log: { ...LOG, problem: "no answer" } }, /^Problem: no answer$/m],
   ] as const
 ) {

@@ -21,7 +21,7 @@ export interface ClusterEnginesSetup {
   readonly settings: Pick<ClusterSettings, "name">;
   readonly clock: Pick<Clock, "now">;
   readonly links: Pick<Links, "all" | "ends" | "orderOf">;
-  readonly bus: { readonly isConnected: boolean };
+  readonly bus: { readonly isConnected: boolean; readonly problem: string };
   /** This engine. */
   readonly self: OtherEngine;
 }
@@ -50,6 +50,11 @@ export class ClusterEngines implements Engines {
     return this.#setup.bus.isConnected;
   }
 
+  get problem(): string | null {
+    const { bus } = this.#setup;
+    return bus.isConnected || bus.problem === "" ? null : bus.problem;
+  }
+
   get takeovers(): number {
     return this.keeping?.takeovers ?? 0;
   }
@@ -67,9 +72,9 @@ export class ClusterEngines implements Engines {
   }
 
   list(): EngineView[] {
-    const { self, links } = this.#setup;
-    const keeper = this.keeping?.keeper === self.life;
-    const here = { ...self, state: "here", keeper, link: null } as const;
+    const { self: { life, name, version }, links } = this.#setup;
+    const keeper = this.keeping?.keeper === life;
+    const here = { life, name, version, state: "here", keeper, link: null } as const;
     return [here, ...links.all.map((link) => this.#viewOf(link))];
   }
 

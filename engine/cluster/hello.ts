@@ -1,7 +1,8 @@
 /**
  * How engines find each other: each says every two seconds that it is there.
  *
- * Engines whose protocols differ do not link; both log one line about it.
+ * Engines whose protocols differ do not link, nor do those that keep state in different places,
+ * since each would have a state of its own; both log one line about it.
  *
  * @module
  */
@@ -24,18 +25,20 @@ const decoder = new TextDecoder();
 
 /** The bytes of a hello. */
 export function encodeHello(engine: OtherEngine): Uint8Array {
-  const { life, name, version } = engine;
-  return encoder.encode(JSON.stringify({ life, name, version, protocol: CLUSTER_PROTOCOL }));
+  const { life, name, version, log } = engine;
+  const hello = { life, name, version, log, protocol: CLUSTER_PROTOCOL };
+  return encoder.encode(JSON.stringify(hello));
 }
 
 /** A hello; `undefined` for bytes that are none. */
 export function readHello(data: Uint8Array): Hello | undefined {
   if (data.length > HELLO_BYTES_MAX) return undefined;
   try {
-    const { life, name, version, protocol } = JSON.parse(decoder.decode(data)) as JsonObject;
+    const { life, name, version, protocol, log } = JSON.parse(decoder.decode(data)) as JsonObject;
     const isKnown = typeof life === "string" && /^[0-9a-f]{16}$/.test(life) && isText(name) &&
       isText(version) && typeof protocol === "number";
-    return isKnown ? { life, name, version, protocol } : undefined;
+    if (!isKnown) return undefined;
+    return { life, name, version, protocol, ...isText(log) && { log } };
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { CLUSTER_PROTOCOL, encodeHello, readHello } from "./hello.ts";
 
-const ENGINE = { life: "0123456789abcdef", name: "b", version: "1.0.0" };
+const ENGINE = { life: "0123456789abcdef", name: "b", version: "1.0.0", log: "none" };
 const bytes = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
 Deno.test("a hello is read as it was written", () => {
@@ -12,6 +12,8 @@ Deno.test("a hello of a later protocol may have more fields", () => {
   const hello = readHello(bytes({ ...ENGINE, protocol: 99, more: { things: true } }));
 
   assert.deepEqual(hello, { ...ENGINE, protocol: 99 });
+  const { log: _, ...older } = ENGINE;
+  assert.deepEqual(readHello(bytes({ ...older, protocol: 1, log: 7 })), { ...older, protocol: 1 });
 });
 
 Deno.test("what is no hello is none", () => {

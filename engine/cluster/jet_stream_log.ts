@@ -55,13 +55,14 @@ interface Done {
  */
 export async function openJetStreamLog(setup: JetStreamLogSetup): Promise<StateLog> {
   const streams = await JetStream.open(setup.line);
-  await checkServers(setup, streams);
+  const warnings = await checkServers(setup, streams);
   const { cluster, copies, clock } = setup;
   const names = namesOf(cluster);
   await repeat(clock, async () => {
     await streams.ensure({ name: names.log, subjects: [names.subject], copies });
     await streams.ensure({ name: names.snapshot, subjects: [names.piece, names.done], copies });
   });
+  for (const [text, fields] of warnings) setup.log.warn(text, fields);
   return new JetStreamLog(streams, names, clock);
 }
 
@@ -235,16 +236,23 @@ function gap(next: number, found: number): EngineError {
   return new EngineError("store_unavailable", message);
 }
 
-/** The server does not tell clients how it syncs; its monitoring does. */
-async function checkServers(setup: JetStreamLogSetup, streams: JetStream): Promise<void> {
-  const { insecure, monitors, log, clock } = setup;
-  const problems: string[] = [];
+/**
+ * What to warn of once the log is open. A node that does not answer may be down: more than half of
+ * them have to sync, as more than half have to have a write.
+ *
+ * @throws {EngineError} `store_unavailable` for servers that may lose what they acknowledged.
+ */
+async function checkServers(setup: JetStreamLogSetup, streams: JetStream): Promise<Warning[]> {
+  const { insecure, monitors, clock } = setup;
+  const answers = await Promise.all(
+    monitors.map(async (monitor) => [monitor, await askMonitor(monitor, clock)] as const),
+  );
+  const reasonOf = ([monitor, answer]: typeof answers[number]): string => `${monitor} ${answer}`;
+  const silent = answers.filter(([, answer]) => answer.startsWith(SILENT)).map(reasonOf);
+  const loose = answers.filter(([, answer]) => answer === LOOSE).map(reasonOf);
   const version = streams.versionProblem();
-  if (version) problems.push(version);
-  for (const monitor of monitors) {
-    const answer = await askMonitor(monitor, clock);
-    if (answer !== "always") problems.push(`${monitor} ${answer}`);
-  }
+  const isMost = silent.length === 0 || 2 * silent.length < monitors.length;
+  const problems = [...version ? [version] : [], ...loose, ...isMost ? [] : silent];
   if (problems.length > 0 && !insecure) {
     throw new EngineError(
       "store_unavailable",
@@ -252,14 +260,19 @@ async function checkServers(setup: JetStreamLogSetup, streams: JetStream): Promi
         "`sync_interval: always`, or set insecure: true below engine.cluster",
     );
   }
-  for (const reason of problems) {
-    log.warn("NATS may lose state that it acknowledged", { reason });
-  }
-  if (monitors.length === 0 && !insecure) {
-    const hint = "list the servers' monitoring addresses below engine.cluster.monitor";
-    log.warn("it is unknown whether NATS syncs always", { hint });
-  }
+  const lossy = insecure ? problems : [];
+  return [
+    ...lossy.map((reason): Warning => ["NATS may lose state that it acknowledged", { reason }]),
+    ...isMost ? silent.map((reason): Warning => [UNKNOWN, { reason }]) : [],
+    ...monitors.length === 0 && !insecure ? [[UNKNOWN, { hint: LIST_THEM }] as const] : [],
+  ];
 }
+
+type Warning = readonly [text: string, fields: Readonly<Record<string, string>>];
+const UNKNOWN = "it is unknown whether NATS syncs always";
+const LIST_THEM = "list the servers' monitoring addresses below engine.cluster.monitor";
+const LOOSE = "does not have `sync_interval: always`";
+const SILENT = "does not answer";
 
 async function askMonitor(monitor: string, clock: Clock): Promise<string> {
   const ending = new AbortController();
@@ -268,10 +281,10 @@ async function askMonitor(monitor: string, clock: Clock): Promise<string> {
     const url = `${monitor.replace(/\/$/, "")}/jsz?config=true`;
     const response = await fetch(url, { signal: ending.signal });
     const { config } = await response.json() as { config?: { sync_always?: boolean } };
-    return config?.sync_always ? "always" : "does not have `sync_interval: always`";
+    return config?.sync_always ? "always" : LOOSE;
   } catch (thrown) {
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    return `does not answer (${reason})`;
+    return `${SILENT} (${reason})`;
   } finally {
     cancel();
   }

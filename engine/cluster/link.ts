@@ -48,6 +48,8 @@ export interface OtherEngine {
   /** As it calls itself; not unique. */
   readonly name: string;
   readonly version: string;
+  /** Where it keeps state: `jetstream`, `postgres` or `none`; absent: an older engine. */
+  readonly log?: string;
 }
 
 /** What a link uses. */

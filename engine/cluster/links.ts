@@ -263,22 +263,33 @@ export class Links {
   }
 
   /** Whether an engine can be linked to; logs once why not. */
-  #fits({ life, name, version, protocol }: Hello): boolean {
-    const isFull = this.#lines.size >= ENGINES_MAX;
-    if (protocol === CLUSTER_PROTOCOL && !isFull) return true;
+  #fits(hello: Hello): boolean {
+    const { life, name, version } = hello;
+    const reason = this.#misfitOf(hello);
+    if (reason === undefined) return true;
     if (this.#unfit.has(life)) return false;
     if (this.#unfit.size >= UNFIT_MAX) this.#unfit.clear();
     this.#unfit.add(life);
-    const reason = isFull
-      ? `a cluster has at most ${ENGINES_MAX} engines`
-      : `it speaks protocol ${protocol} of clusters, this engine ${CLUSTER_PROTOCOL}; ` +
-        "run engines of one version";
     this.#setup.log.warn("an engine of the cluster is not linked", {
       engine: name,
       version,
       reason,
     });
     return false;
+  }
+
+  #misfitOf({ protocol, log }: Hello): string | undefined {
+    const own = this.#setup.self.log;
+    if (protocol !== CLUSTER_PROTOCOL) {
+      return `it speaks protocol ${protocol} of clusters, this engine ${CLUSTER_PROTOCOL}; ` +
+        "run engines of one version";
+    }
+    if (log !== undefined && own !== undefined && log !== own) {
+      return `it has log: ${log} below engine.cluster, this engine ${own}; one cluster keeps its ` +
+        "state in one place";
+    }
+    const isFull = this.#lines.size >= ENGINES_MAX;
+    return isFull ? `a cluster has at most ${ENGINES_MAX} engines` : undefined;
   }
 
   #open(engine: OtherEngine): void {

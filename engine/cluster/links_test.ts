@@ -309,6 +309,21 @@ Deno.test("engines of another protocol are not linked, and both say so once", ()
   cluster.stop();
 });
 
+Deno.test("engines that keep state in different places are not linked, and both say so once", () => {
+  const cluster = new FakeCluster();
+  const a = cluster.start();
+  const b = cluster.start({ log: "postgres" });
+  cluster.clock.tick(3 * HELLO_MS);
+
+  for (const { lines } of [a, b]) {
+    const said = lines.filter((line) => line.includes("is not linked"));
+    assert.equal(said.length, 1);
+    assert.match(said[0]!, /it has log: \w+ below engine\.cluster, this engine \w+; one cluster/);
+  }
+  assert.deepEqual([a.others, b.others], [[], []]);
+  cluster.stop();
+});
+
 Deno.test("bytes that are no packets and no hellos have no effect", () => {
   const { cluster, clock, network, a, b } = setup();
   const stranger = network.bus("stranger");

@@ -83,7 +83,8 @@ export function startCluster(setup: ClusterSetup): Cluster {
   const { settings, clock, log, router, memory, version, maxMessageBytes, channels } = setup;
   const bus = new NatsBus({ settings, clock, log });
   const life = newLife();
-  const self = { life, name: settings.engine_name, version };
+  const place = /^postgres/.test(settings.log) ? "postgres" : settings.log;
+  const self = { life, name: settings.engine_name, version, log: place };
   let shared: readonly string[] = [];
   const links = new Links({
     cluster: settings.name,

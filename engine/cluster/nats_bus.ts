@@ -26,6 +26,8 @@ export type { NatsConnection };
 
 /** Between two attempts to reach NATS. */
 const AGAIN_MS = 1_000;
+/** How long a server may take for its first word. */
+const CONNECT_MS = 5_000;
 /** Between attempts of the client after a connection was lost. */
 const RECONNECT_MS = 250;
 /** A connection that leaves two of its pings unanswered is lost. */
@@ -229,6 +231,7 @@ async function optionsOf(settings: ClusterSettings): Promise<ConnectionOptions> 
   return {
     servers: nats.map((address) => address.replace(/^\w+:\/\//, "")),
     name: `engine ${name} ${engine_name}`,
+    timeout: CONNECT_MS,
     maxReconnectAttempts: -1,
     reconnectTimeWait: RECONNECT_MS,
     ignoreAuthErrorAbort: true,

@@ -212,6 +212,8 @@ export interface Engines {
   readonly life: string;
   /** Whether what joins the engines can be reached now. */
   readonly isConnected: boolean;
+  /** Why it was not reached last; `null`: it is, or it was and nothing is known. */
+  readonly problem: string | null;
   /** Life of the engine that keeps the state, perhaps one without a link; `null`: none is known. */
   readonly keeper: string | null;
   /** How often this engine became the keeper of the state. */

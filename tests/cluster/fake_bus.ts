@@ -105,6 +105,8 @@ export class FakeNetwork {
 
 /** The bus as one engine sees it. */
 export class FakeBus implements Bus {
+  /** Why it is away. */
+  problem = "";
   readonly name: string;
   /** Engines of different sides cannot hear each other: a partition. */
   side = 0;

@@ -19,6 +19,8 @@ export interface FakeEngineOptions {
   readonly maxMessageBytes?: number;
   readonly memory?: MemoryBudget;
   readonly observer?: CallObserver;
+  /** Where it keeps state. Default: `none`. */
+  readonly log?: string;
   /** Names of shared built-in workers. */
   readonly shared?: readonly string[];
 }
@@ -63,7 +65,7 @@ export class FakeEngine {
       void this.lines.push(`${text} ${JSON.stringify(fields)}`);
     this.links = new Links({
       cluster: "test",
-      self: { life, name: this.name, version: "1.2.3" },
+      self: { life, name: this.name, version: "1.2.3", log: options.log ?? "none" },
       bus: this.bus,
       clock,
       log: { debug: print, info: print, warn: print, error: print },

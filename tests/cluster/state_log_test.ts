@@ -36,6 +36,30 @@ Deno.test({
 });
 
 Deno.test({
+  name: "JetStream is taken while one of three nodes is down, not while two are",
+  ignore: withoutNats,
+  async fn() {
+    await using nats = await startNats({ count: 3 });
+    await nats.nodes[2]!.kill();
+    const line = await connect({ servers: [...nats.urls] });
+    const log = keptLog();
+    const { monitors } = nats;
+    const setup = { line, cluster: "c", copies: 3, monitors, clock: systemClock, log };
+
+    await using open = await openJetStreamLog({ ...setup, insecure: false });
+    assert.equal(await open.append(new Uint8Array(), 0), 1);
+    assert.match(log.lines.join(), /unknown whether NATS syncs always.*does not answer/);
+
+    await nats.nodes[1]!.kill();
+    await assert.rejects(openJetStreamLog({ ...setup, insecure: false }), {
+      code: "store_unavailable",
+      message: /State cannot be kept.*does not answer/,
+    });
+    await line.close();
+  },
+});
+
+Deno.test({
   name: "a log on JetStream gets more copies when it is opened with more",
   ignore: withoutNats,
   async fn() {

@@ -44,6 +44,7 @@ function twoEngines(): Engines {
     cluster: "shop",
     life: "1",
     isConnected: true,
+    problem: null,
     keeper: "1",
     log: {
       kind: "jetstream",

@@ -58,16 +58,18 @@ export function registerEngines({ worker, registry, directory, engines }: Engine
       return {
         cluster: null,
         connected: false,
+        problem: null,
         keeper: null,
         takeovers: 0,
         log: null,
         engines: [],
       };
     }
-    const { cluster, isConnected: connected, keeper, takeovers, log } = engines;
+    const { cluster, isConnected: connected, problem, keeper, takeovers, log } = engines;
     const link_ends = Object.fromEntries(engines.ends());
     const listed = engines.list();
-    const all = { cluster, connected, keeper, takeovers, log, link_ends, engines: listed };
+    const about = { cluster, connected, problem, keeper, takeovers, log, link_ends };
+    const all = { ...about, engines: listed };
     if (!logs || local) return all as unknown as JsonObject;
     const theirs = await askEngines(worker, engines, "engine::cluster::engines", {});
     const logOf = ({ life, link }: EngineView): unknown => {

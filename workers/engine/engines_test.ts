@@ -14,6 +14,7 @@ const ENGINES: Engines = {
   takeovers: 0,
   log: null,
   appends: null,
+  problem: null,
   ends: () => new Map([["gone", 1]]),
   orderOf: (id) => ({ at: 0, id }),
   list: () => [
@@ -48,6 +49,7 @@ Deno.test("engine::cluster::engines lists them, and says when an engine is alone
   assert.deepEqual(await call("engine::cluster::engines", null), {
     cluster: "shop",
     connected: true,
+    problem: null,
     keeper: "aaaa",
     takeovers: 0,
     log: null,
@@ -82,6 +84,7 @@ Deno.test("an engine that is alone answers no others", async () => {
   assert.deepEqual(await offers.call("engine::cluster::engines", null, {}), {
     cluster: null,
     connected: false,
+    problem: null,
     keeper: null,
     takeovers: 0,
     log: null,
