@@ -5,6 +5,8 @@
  */
 import assert from "node:assert/strict";
 import type { Json, JsonObject, Worker } from "../../mod.ts";
+import { chromiumHere } from "../console/console_browser.ts";
+import { HeadlessBrowser } from "../console/headless_browser.ts";
 import { EngineProcess } from "../fakes/engine_process.ts";
 import { until } from "../fakes/until.ts";
 
@@ -227,6 +229,56 @@ Deno.test("the chat reaches all in a room, and remembers what was said", async (
   assert.deepEqual(other.said, []);
   assert.equal(nameless.socket.readyState, WebSocket.CLOSED);
   assert.match(await (await fetch(`${chat.http}/`)).text(), /<title>Chat/);
+});
+
+Deno.test({
+  name: "pages of the board are workers; one of another origin is refused, and the log says how",
+  ignore: chromiumHere === undefined,
+  async fn() {
+    await using board = await startExample("browser", [
+      "board::write",
+      "files::/",
+      "files::listener",
+    ]);
+    await using browser = await HeadlessBrowser.start();
+    const open = async () => {
+      const shown = await browser.open(board.http);
+      await shown.page.waitForFunction("document.getElementById('state').value === 'connected'");
+      return shown;
+    };
+    await using ada = await open();
+    await using bob = await open();
+    const written = await board.call("board::write", { text: "hello" });
+    await bob.page.fill("#text", "hi");
+    await bob.page.press("#text", "Enter");
+    for (const { page } of [ada, bob]) {
+      await page.waitForFunction("document.querySelectorAll('#notes li').length === 2");
+      assert.deepEqual(await page.locator("#notes li").allTextContents(), ["hi", "hello"]);
+    }
+    assert.deepEqual(written, { pages: 2 });
+    assert.deepEqual([ada.problems, bob.problems], [[], []]);
+
+    await using other = await browser.open("about:blank");
+    await other.page.route("https://board.test/**", async (route) => {
+      const { pathname } = new URL(route.request().url());
+      const { headers, status } = await fetch(`${board.http}${pathname}`, { method: "HEAD" });
+      const body = await (await fetch(`${board.http}${pathname}`)).text();
+      await route.fulfill({ status, contentType: headers.get("content-type")!, body });
+    });
+    // Else Chromium itself keeps pages of the world from this machine.
+    await other.page.context().grantPermissions(["local-network-access"]);
+    await other.page.goto("https://board.test/");
+    await until(
+      () => board.engine.stderr.includes("https://board.test"),
+      () => `${other.problems}\n${board.engine.stderr}`,
+      8_000,
+    );
+    const line = board.engine.stderr.split("\n").find((text) =>
+      text.includes("https://board.test")
+    )!;
+    assert.match(line, /a page of another origin was refused; to allow it, list its origin/);
+    assert.match(line, /pages\.allowed_origins/);
+  },
 });
 
 Deno.test("the report has the sales of the day before, as CSV", async () => {

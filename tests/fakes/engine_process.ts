@@ -74,7 +74,9 @@ export class EngineProcess implements AsyncDisposable {
     await copyProject(project, directory);
     const config = `${directory}/config.yaml`;
     const text = (await Deno.readTextFile(config)).replaceAll(/\bport: \d+/g, "port: 0");
-    await Deno.writeTextFile(config, `engine:\n  port: ${engine.port}\n${text}`);
+    const head = `engine:\n  port: ${engine.port}\n`;
+    const withPort = /^engine:\n/m.test(text) ? text.replace(/^engine:\n/m, head) : head + text;
+    await Deno.writeTextFile(config, withPort);
     await engine.start();
     return engine;
   }

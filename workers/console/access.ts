@@ -54,6 +54,10 @@ const JOB_PAYLOADS: Readonly<Record<string, string>> = {
 };
 const SECRET_KEY = ["console", "secret"];
 
+/** Why a request of another web page is refused. */
+export const OTHER_PAGE = "Another web page may not talk to the console; a proxy in front of it " +
+  "has to pass on the header Host unchanged";
+
 /** Why a request is refused; `undefined`: it is not. */
 export function requestProblem(
   request: Request,
@@ -78,7 +82,7 @@ export function requestProblem(
     return at.isUpgrade ? "A WebSocket without an Origin is not from a console page" : undefined;
   }
   const own = [`http://${host}`, `https://${host}`]; // https: behind a proxy that ends TLS.
-  return own.includes(origin) ? undefined : "Another web page may not talk to the console";
+  return own.includes(origin) ? undefined : OTHER_PAGE;
 }
 
 /** What a token allows; `undefined`: it is wrong. Takes the same time for every wrong token. */

@@ -20,8 +20,17 @@ import type { MemoryBudget } from "../../engine/ports/memory.ts";
 import { AllowedHosts } from "../kit/allowed_hosts.ts";
 import { HeldMemory } from "../kit/held_memory.ts";
 import { HttpPort } from "../kit/http/port.ts";
+import { RefusedOrigins } from "../kit/refused_origins.ts";
 import type { ServedRequest, ServedResponse } from "../kit/http/response.ts";
-import { derive, isSameText, requestProblem, type Rights, rightsOf, type Token } from "./access.ts";
+import {
+  derive,
+  isSameText,
+  OTHER_PAGE,
+  requestProblem,
+  type Rights,
+  rightsOf,
+  type Token,
+} from "./access.ts";
 import { BrowserConnection, type BrowserServices } from "./browser_connection.ts";
 import { type PageSocket, WebSockets } from "./web_socket.ts";
 import builtPage from "./dist/console.html" with { type: "text" };
@@ -99,6 +108,7 @@ export class ConsoleServer implements AsyncDisposable {
   readonly #connections = new Map<BrowserConnection, PageSocket>();
   readonly #isLocal: boolean;
   readonly #hosts: AllowedHosts;
+  readonly #refused: RefusedOrigins;
   readonly #webSockets = new WebSockets();
   readonly #port: HttpPort;
   #cancelPing: (() => void) | undefined;
@@ -109,6 +119,7 @@ export class ConsoleServer implements AsyncDisposable {
     this.#pages = pages;
     this.#isLocal = isLoopback(options.host);
     this.#hosts = new AllowedHosts([options.host, ...options.allowedHosts ?? []]);
+    this.#refused = new RefusedOrigins(options.log, null);
     this.#clock = options.services.clock;
     this.#services = {
       ...options.services,
@@ -192,6 +203,7 @@ export class ConsoleServer implements AsyncDisposable {
         isUpgrade,
         hosts: this.#hosts,
       });
+      if (problem === OTHER_PAGE) this.#refused.report(raw.headers.get("origin") ?? "");
       if (problem !== undefined) return refuse(403, problem);
       if (method !== "GET" && method !== "HEAD") return refuse(405, "Only GET is answered here");
       return await next();

@@ -12,6 +12,7 @@
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
 import type { ServedRequest, ServedResponse } from "../kit/http/response.ts";
+import { RefusedOrigins } from "../kit/refused_origins.ts";
 import {
   HTTP_CALL_SCHEMA,
   type HttpConfig,
@@ -137,7 +138,9 @@ export function assemble(
     call,
     ...sockets && { upgradeRoutes: sockets.table },
   });
-  return { routes, fetch: makeApp(config, handler), handler, running, sockets, openapi };
+  const refused = new RefusedOrigins(host.log, "cors.origins of engine-http");
+  const fetch = makeApp(config, handler, (origin) => refused.report(origin));
+  return { routes, fetch, handler, running, sockets, openapi };
 }
 
 /** Provides the trigger types, and the functions of WebSockets. */

@@ -14,16 +14,22 @@
 import { isLoopback } from "../../sdk/typescript/wire/loopback.ts";
 import { nameOf } from "../kit/allowed_hosts.ts";
 
-/** Whether a page of this origin may use the routes: those of the same host and of this machine. */
+/**
+ * Whether a page of this origin may use the routes: those of the same host and of this machine.
+ * `refused` is called with each other origin.
+ */
 export function mayUse(
   { origins }: { readonly origins: readonly string[] },
+  refused: (origin: string) => void = () => {},
 ): (origin: string, host: string | undefined) => boolean {
   const listed = new Set(origins.map((origin) => origin.toLowerCase()));
   return (origin, host) => {
     if (listed.has("*") || listed.has(origin.toLowerCase())) return true;
     const name = originHost(origin);
-    return name !== undefined &&
+    const isOwn = name !== undefined &&
       (isLoopback(name) || (host !== undefined && name === nameOf(host)));
+    if (!isOwn) refused(origin);
+    return isOwn;
   };
 }
 

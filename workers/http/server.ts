@@ -85,16 +85,20 @@ class HonoRequest {
   }
 }
 
-/** Makes the app: middleware in the order in which it runs, then the handler. */
+/**
+ * Makes the app: middleware in the order in which it runs, then the handler. `refused` is called
+ * with origins whose pages may not read responses or send forms.
+ */
 export function makeApp(
   config: AppConfig,
   handler: Pick<RequestHandler, "handle">,
+  refused: (origin: string) => void = () => {},
 ): (request: ServedRequest) => ServedResponse | Promise<ServedResponse> {
   const app = new Hono<{ Bindings: Bindings }>({
     getPath: (_request, options) => pathForHono((options!.env as Bindings).request),
   });
-  app.use(CORS_PATH, corsMiddleware(config.cors));
-  app.use(CORS_PATH, formGuard(config.cors));
+  app.use(CORS_PATH, corsMiddleware(config.cors, refused));
+  app.use(CORS_PATH, formGuard(config.cors, refused));
   if (config.auth_token !== "") app.use("*", listenerToken(config.auth_token));
   app.all(CORS_PATH, ({ env }) => handler.handle(env.request).then(asResponse));
   app.all(PLAIN_PATH, ({ env }) => asResponse(new Later(handler.handle(env.request))));
@@ -154,8 +158,11 @@ export function headersForCaches({ origins }: HttpConfig["cors"]): readonly Head
 }
 
 /** `hono/cors`, with the status that PROTOCOL 6.5 requires. */
-function corsMiddleware({ origins, methods }: HttpConfig["cors"]): MiddlewareHandler {
-  const isAllowed = mayUse({ origins });
+function corsMiddleware(
+  { origins, methods }: HttpConfig["cors"],
+  refused: (origin: string) => void,
+): MiddlewareHandler {
+  const isAllowed = mayUse({ origins }, refused);
   const middleware = cors({
     origin: origins.includes("*")
       ? "*"
@@ -176,8 +183,11 @@ function corsMiddleware({ origins, methods }: HttpConfig["cors"]): MiddlewareHan
 }
 
 /** `hono/csrf`: browsers let any page send forms and text without a preflight request. */
-function formGuard(config: HttpConfig["cors"]): MiddlewareHandler {
-  const isAllowed = mayUse(config);
+function formGuard(
+  config: HttpConfig["cors"],
+  refused: (origin: string) => void,
+): MiddlewareHandler {
+  const isAllowed = mayUse(config, refused);
   return csrf({ origin: (origin, { req }) => isAllowed(origin, req.header("host")) });
 }
 

@@ -273,17 +273,18 @@ Deno.test("a handler gets the same request from a page and from any other client
 function setupApp(response: ServedResponse, cors: { origins?: string[] } = {}) {
   const handled: ServedRequest[] = [];
   const config = parseHttpConfig({ cors: { origins: [ORIGIN], methods: ["GET"], ...cors } });
+  const refused: string[] = [];
   const fetch = makeApp(config, {
     handle(request) {
       handled.push(request);
       return Promise.resolve(response);
     },
-  });
+  }, (origin) => refused.push(origin));
   const send = (method: string, headers: HeadersInit = {}, path = "/f") => {
     const request = new Request(`http://a${path}`, { method, headers });
     return Promise.resolve(fetch(servedRequest(request)));
   };
-  return { send, handled };
+  return { send, handled, refused };
 }
 
 const RESPONSE: ServedResponse = { status: 200, headers: [["x-b", "1"]], body: "text" };
@@ -531,3 +532,23 @@ Deno.test("A token is asked for where one is configured, in the header or the qu
   assert.equal((await fetch("GET /f?token=")).status, 401);
   assert.equal((await fetch("OPTIONS /f")).status, 200);
 });
+
+for (
+  const [what, method, headers] of [
+    ["request", "GET", {}],
+    ["preflight request", "OPTIONS", { "access-control-request-method": "PUT" }],
+    ["form", "POST", { "content-type": "text/plain" }],
+  ] as const
+) {
+  Deno.test(`a ${what} of a page whose origin is not listed is reported`, async () => {
+    const { send, refused } = setupApp(RESPONSE);
+
+    for (const origin of [ORIGIN, "http://localhost:5173", "http://127.0.0.1"]) {
+      await send(method, { ...headers, origin, host: "127.0.0.1" });
+    }
+    assert.deepEqual(refused, []);
+    await send(method, { ...headers, origin: "https://elsewhere.example", host: "127.0.0.1" });
+
+    assert.deepEqual([...new Set(refused)], ["https://elsewhere.example"]);
+  });
+}

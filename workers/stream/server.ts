@@ -16,6 +16,7 @@ import { clientOf } from "../kit/http/clients.ts";
 import { HttpPort } from "../kit/http/port.ts";
 import { problemResponse, type ServedRequest, type ServedResponse } from "../kit/http/response.ts";
 import { mayUse } from "../http/origins.ts";
+import { RefusedOrigins } from "../kit/refused_origins.ts";
 import type { StreamConfig } from "./config.ts";
 import type { AuthRequest } from "./joins.ts";
 import { REQUEST_BYTES_MAX } from "./messages.ts";
@@ -89,7 +90,8 @@ export class StreamServer implements AsyncDisposable {
     this.#host = host;
     this.#max = config.connections_max;
     this.#endMs = endMs;
-    this.#mayUse = mayUse({ origins: config.allowed_origins });
+    const refused = new RefusedOrigins(host.log, "allowed_origins of engine-stream");
+    this.#mayUse = mayUse({ origins: config.allowed_origins }, (origin) => refused.report(origin));
     this.#hosts = new AllowedHosts([config.host, ...config.allowed_hosts]);
     this.#services = { ...services, counts: this.#counts, closed: (it) => this.#closed(it) };
     this.#port = new HttpPort({

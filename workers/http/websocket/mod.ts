@@ -12,6 +12,7 @@
 import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
 import type { EngineHost } from "../../kit/define.ts";
+import { RefusedOrigins } from "../../kit/refused_origins.ts";
 import { type HttpConfig, unknownKeys } from "../config.ts";
 import { type RateLimits, RouteGuard } from "../guard.ts";
 import type { FunctionCall, Target } from "../handler.ts";
@@ -52,6 +53,7 @@ export class SocketRoutes {
   readonly #spans: EventSpans;
   readonly #config: HttpConfig;
   readonly #host: SocketHost;
+  readonly #refused: RefusedOrigins;
 
   constructor(
     config: HttpConfig,
@@ -61,6 +63,8 @@ export class SocketRoutes {
     const { clock, log, memory, traces, socketBounds, turns } = host;
     this.#config = config;
     this.#host = host;
+    const setting = "allowed_origins of the trigger, or cors.origins of engine-http";
+    this.#refused = new RefusedOrigins(host.log, setting);
     this.#spans = new EventSpans(traces.spans, clock);
     this.#live = new LiveRoutes(clock);
     this.#sockets = new Sockets({
@@ -135,6 +139,7 @@ export class SocketRoutes {
       sockets: this.#sockets,
       spans: this.#spans,
       origins: this.#config.cors.origins,
+      refused: (origin: string) => this.#refused.report(origin),
     };
     const upgrade = new SocketUpgrades(
       services,

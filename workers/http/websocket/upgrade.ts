@@ -33,6 +33,8 @@ export interface UpgradeServices {
   newId(): string;
   /** Origins that CORS lists. */
   readonly origins: readonly string[];
+  /** Called with origins whose pages may not connect. */
+  refused(origin: string): void;
 }
 
 /** What a connect function said. */
@@ -60,7 +62,8 @@ export class SocketUpgrades implements Upgrades {
     this.#route = route;
     this.#target = target;
     this.#warn = warn;
-    this.#mayUse = mayUse({ origins: [...services.origins, ...target.config.allowed_origins] });
+    const origins = [...services.origins, ...target.config.allowed_origins];
+    this.#mayUse = mayUse({ origins }, (origin) => services.refused(origin));
   }
 
   refusalOf(request: ServedRequest): Reply | undefined {

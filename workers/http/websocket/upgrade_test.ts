@@ -13,7 +13,11 @@ function setup(config: JsonObject = {}) {
   const webSockets: WebSockets = { problemOf: () => undefined, accept: () => Promise.resolve() };
   const newId = () => crypto.randomUUID();
   const origins = ["https://listed.example"];
-  const services = { webSockets, sockets: it.sockets, spans, newId, origins };
+  const refused: string[] = [];
+  const services = {
+    ...{ webSockets, sockets: it.sockets, spans, newId, origins },
+    refused: (origin: string) => void refused.push(origin),
+  };
   const upgrade = new SocketUpgrades(services, () => it.routes.find("/")!, it.target(), () => {});
   const open = (said?: unknown) => {
     const request = servedRequest(new Request("http://localhost/"));
@@ -21,7 +25,7 @@ function setup(config: JsonObject = {}) {
     upgrade.prepare(payload, request);
     return upgrade.open(request, payload, () => Promise.resolve(said as JsonObject), undefined);
   };
-  return { ...it, upgrade, open };
+  return { ...it, upgrade, open, refused };
 }
 
 Deno.test("A client that leaves while connect runs is closed with 1006, once", async () => {
@@ -58,7 +62,7 @@ Deno.test("A connect that ends while the engine stops is closed with 1001 at onc
 });
 
 Deno.test("Pages may connect whose origin CORS or the trigger lists, and those of the same host", () => {
-  const { upgrade } = setup({ allowed_origins: ["https://app.example"] });
+  const { upgrade, refused } = setup({ allowed_origins: ["https://app.example"] });
   const status = (origin: string, host = "localhost:3111") => {
     const request = servedRequest(new Request("http://localhost/"));
     const headers = { ...request.headers, origin, host };
@@ -75,6 +79,7 @@ Deno.test("Pages may connect whose origin CORS or the trigger lists, and those o
     ]
   ) assert.equal(status(origin), undefined, origin);
   assert.equal(status("https://shop.example", "shop.example"), undefined);
+  assert.deepEqual(refused, []);
   for (
     const origin of [
       "https://evil.example",
@@ -85,4 +90,5 @@ Deno.test("Pages may connect whose origin CORS or the trigger lists, and those o
       "file://",
     ]
   ) assert.equal(status(origin), 403, origin);
+  assert.deepEqual(refused.slice(0, 1), ["https://evil.example"]);
 });
