@@ -79,7 +79,6 @@ const LAYERS: readonly Layer[] = [
     packages: {
       preact: /./,
       "@preact/signals": /./,
-      uplot: /\/kit\//,
       "@dagrejs/dagre": /\/kit\//,
     },
   },

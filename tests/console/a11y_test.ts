@@ -12,6 +12,7 @@ import { browserTest, ConsoleWorld } from "./console_browser.ts";
 import { letCustomersCome, openShop, SHOP_OPTIONS } from "./demo_shop.ts";
 
 const PATHS = [
+  "/overview",
   "/workers",
   "/workers/mailer",
   "/workers/reports",

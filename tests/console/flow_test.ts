@@ -45,6 +45,26 @@ Deno.test(
   },
 );
 
+Deno.test("on a phone all cards are in view from side to side", browserTest, async () => {
+  await using world = await ConsoleWorld.start();
+  await startOrderShop(world);
+  await order(world, "tea", 1);
+  const page = await world.openPage("/flow", { viewport: { width: 390, height: 844 } });
+  for (const name of ["trigger http", "worker web", "worker shop", "worker stock"]) {
+    await page.getByRole("button", { name: new RegExp(`^${name}`) }).waitFor();
+  }
+
+  const boxes = await page.locator(".graph-node").evaluateAll((nodes) =>
+    nodes.map((node) => {
+      const { left, right } = node.getBoundingClientRect();
+      return { left, right };
+    })
+  );
+
+  for (const { left, right } of boxes) assert.ok(left >= 0 && right <= 390, `${left} to ${right}`);
+  assert.deepEqual(world.problems, []);
+});
+
 Deno.test(
   "a worker that comes or goes comes into the picture or leaves it",
   browserTest,

@@ -49,8 +49,8 @@ Deno.test({
       await isBusy(page, "Errors, last minute");
       const charts = page.getByRole("img", { name: /Calls per second|Latency|Memory/ });
       await charts.first().waitFor();
-      await page.locator("canvas").nth(7).waitFor();
-      assert.equal(await page.locator("canvas").count(), 8);
+      await page.locator(".chart-line").nth(7).waitFor();
+      assert.equal(await page.locator(".chart svg").count(), 8);
     });
 
     await t.step("functions have charts, and totals that lead to them", async () => {

@@ -28,7 +28,7 @@ async function scripted(options: { inPage?: boolean } = {}) {
 }
 
 Deno.test({
-  name: "the console of a real engine opens on its workers and leads to every page",
+  name: "the console of a real engine opens on the overview and leads to every page",
   ...browserTest,
   async fn() {
     await using world = await ConsoleWorld.start();
@@ -39,12 +39,12 @@ Deno.test({
       if (!request.url().startsWith(world.consoleUrl)) foreign.push(request.url());
     });
 
-    await page.getByRole("heading", { name: "Workers", level: 1 }).waitFor();
-    await page.getByRole("link", { name: "shop" }).waitFor();
-    assert.match(page.url(), /\/workers$/);
+    await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();
+    await page.getByRole("link", { name: "shop", exact: true }).first().waitFor();
+    assert.match(page.url(), /\/overview$/);
     const places = page.locator(".groups .place");
     const names = await places.allInnerTexts();
-    assert.deepEqual(names.slice(0, 1), ["Workers"]);
+    assert.deepEqual(names.slice(0, 2), ["Overview", "Workers"]);
     for (const [at, name] of names.entries()) {
       await places.nth(at).click();
       await page.getByRole("heading", { name, level: 1 }).waitFor();

@@ -13,7 +13,7 @@ import {
   withoutKey,
 } from "./kit/browser.ts";
 import type { ConsoleSocket } from "./kit/connection.ts";
-import { Toasts } from "./kit/context.tsx";
+import { ChartCursors, Toasts } from "./kit/context.tsx";
 import { Live } from "./kit/live.ts";
 import { Router } from "./kit/router.ts";
 import { PAGES } from "./pages/mod.ts";
@@ -49,6 +49,7 @@ function start(): void {
     clipboard: browserClipboard,
     session,
     clock,
+    chartCursors: new ChartCursors(),
   };
   render(<App shell={shell} pages={PAGES} />, document.getElementById("app")!);
 }

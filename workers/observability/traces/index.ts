@@ -318,7 +318,10 @@ export function* histogramOf(
   nowMs: number,
   turn: Turn,
 ): Search<JsonObject> {
-  const { before_ms = nowMs, buckets = HISTOGRAM_BUCKETS } = query;
+  const { buckets = HISTOGRAM_BUCKETS } = query;
+  // Parts at multiples of their length, so that they stay where they are while time passes.
+  const step = HISTOGRAM_RANGE_MS / buckets;
+  const { before_ms = Math.ceil(nowMs / step) * step } = query;
   const { since_ms = before_ms - HISTOGRAM_RANGE_MS } = query;
   const lower = { ...query, since_ms, before_ms, text: query.text?.toLowerCase() };
   const bucket_ms = Math.max(0, before_ms - since_ms) / buckets;

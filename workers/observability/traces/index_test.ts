@@ -316,10 +316,14 @@ Deno.test("histogramOf() counts traces and failed ones by the part of the range 
 });
 
 Deno.test("histogramOf() has a range up to now, and the filter of the list", () => {
-  const { since_ms, total, counts } = histogram({ status: "error", include_internal: true });
+  const { since_ms, before_ms, total, counts, bucket_ms } = histogram({
+    status: "error",
+    include_internal: true,
+  });
 
-  assert.equal(since_ms, NOON + 4 - HISTOGRAM_RANGE_MS);
-  assert.equal(total, 1);
+  assert.equal(before_ms, NOON + 15_000);
+  assert.equal(since_ms, NOON + 15_000 - HISTOGRAM_RANGE_MS);
+  assert.deepEqual([total, bucket_ms], [1, 15_000]);
   assert.equal((counts as number[]).at(-1), 1);
 });
 

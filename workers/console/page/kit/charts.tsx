@@ -1,30 +1,34 @@
 /**
- * Charts over time, drawn by uPlot in the page's colours, and sparklines.
+ * Charts over time and sparklines, as SVG in the page's colours.
  *
  * @module
  */
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import uPlot from "uplot";
-import type { Tone } from "./icons.tsx";
+import {
+  axisWidth,
+  type Counted,
+  isWithin,
+  type LinePaths,
+  linePaths,
+  nearestIndex,
+  ticksTo,
+  timeTicks,
+} from "./chart_scale.ts";
+import { useChartCursor } from "./context.tsx";
 import { formatBytes, formatCount, formatTime, trimZeros } from "./format.tsx";
-import { useShownTheme } from "./context.tsx";
+import type { Tone } from "./icons.tsx";
 
 /** Points of a sparkline. */
 export const SPARK_POINTS_MAX = 120;
-/** Steps of an axis that counts bytes, from one byte to a tebibyte. */
-const BYTE_STEPS = Array.from({ length: 41 }, (_, power) => 2 ** power);
-/** Steps of an axis that counts whole things. */
-const COUNT_STEPS = Array.from({ length: 40 }, (_, step) => {
-  return [1, 2, 5][step % 3]! * 10 ** Math.floor(step / 3);
-});
-/** Width of a character on an axis, and of the space beside its labels, in pixels. */
-const AXIS_CHAR = 6.4;
-const AXIS_SPACE = 14;
-/** A label of the time axis is `14:03:27`, with its middle at the tick. */
-const TIME_LABEL = 8 * AXIS_CHAR;
-/** Steps of the axis of time, in seconds. */
-const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 21_600];
+/** Space above the lines, and of the axis of time below them, in pixels. */
+const ABOVE = 8;
+const BELOW = 22;
+/** At least so many pixels are between two ticks of each axis. */
+const TICK_HEIGHT = 30;
+const TICK_WIDTH = 84;
+/** The axis of values ends a little above the largest one. */
+const HEADROOM = 1.08;
 
 /** One line of a chart, or its area. */
 export interface Series {
@@ -38,69 +42,49 @@ export interface Series {
   readonly area?: boolean | undefined;
 }
 
-/** Shows series over time. Charts with the same `sync` share the position of the cursor. */
-export function Chart(
-  { label, at_ms, series, format = formatCount, height = 160, sync, max, window_ms }: {
-    /** Shown above the chart and read by screen readers. */
-    label: string;
-    /** Milliseconds since 1970, rising. */
-    at_ms: readonly number[];
-    series: readonly Series[];
-    /** Formats a value on the axis and under the cursor. */
-    format?: ((value: number | null) => string) | undefined;
-    /** In pixels, without the legend. */
-    height?: number | undefined;
-    sync?: string | undefined;
-    /** The axis ends at this value or higher. */
-    max?: number | undefined;
-    /** The time range, up to the newest value; left out: all values. */
-    window_ms?: number | undefined;
-  },
-): VNode {
+/** Properties of a {@linkcode Chart}. */
+interface ChartProps {
+  /** Shown above the chart and read by screen readers. */
+  readonly label: string;
+  /** Milliseconds since 1970, rising. */
+  readonly at_ms: readonly number[];
+  readonly series: readonly Series[];
+  /** Formats a value on the axis and under the pointer. */
+  readonly format?: ((value: number | null) => string) | undefined;
+  /** In pixels, without the legend. */
+  readonly height?: number | undefined;
+  /** Charts with the same one share the time under the pointer. */
+  readonly sync?: string | undefined;
+  /** The axis ends at this value or higher. */
+  readonly max?: number | undefined;
+  /** The time range, up to the newest value; left out: all values. */
+  readonly window_ms?: number | undefined;
+}
+
+/** Shows series over time. */
+export function Chart(props: ChartProps): VNode {
+  const { label, at_ms, series, format = formatCount, height = 160, sync } = props;
   const box = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | null>(null);
-  const [hover, setHover] = useState<number | null>(null);
-  const theme = useShownTheme();
-  const data = useMemo(
-    () =>
-      [at_ms.map((ms) => ms / 1_000), ...series.map(({ values }) => values)] as uPlot.AlignedData,
-    [at_ms, series],
-  );
-  const shape = JSON.stringify([
-    series.map(({ label, tone, area }) => [label, tone, area]),
-    max,
-    window_ms,
-  ]);
+  const [width, setWidth] = useState(0);
   useEffect(() => {
-    const options = chartOptions({
-      box: box.current!,
-      series,
-      format,
-      height,
-      sync,
-      max,
-      window_ms,
-      setHover,
-    });
-    const made = new uPlot(options, data, box.current!);
-    plot.current = made;
-    const fit = () => {
-      made.setSize({ width: box.current?.clientWidth ?? 0, height });
-    };
-    const watch = new ResizeObserver(fit);
+    const watch = new ResizeObserver(() => setWidth(box.current?.clientWidth ?? 0));
     watch.observe(box.current!);
-    return () => {
-      watch.disconnect();
-      made.destroy();
-    };
-  }, [shape, height, sync, theme]);
-  useEffect(() => plot.current?.setData(data), [data]);
-  const shown = hover ?? at_ms.length - 1;
+    return () => watch.disconnect();
+  }, []);
+  const cursor = useChartCursor(sync);
+  const hoverMs = cursor.value;
+  const hover = hoverMs === null ? -1 : nearestIndex(at_ms, hoverMs);
+  const shown = hover < 0 ? at_ms.length - 1 : hover;
+  const plan = useMemo(() => planOf(props, width, height), [props, width, height]);
+  const move = (event: PointerEvent) => {
+    const x = event.clientX - box.current!.getBoundingClientRect().left;
+    cursor.value = plan.msAt(x);
+  };
   return (
     <figure class="chart">
       <figcaption>
         <span class="chart-label">{label}</span>
-        <span class="chart-time num">{hover !== null && formatTime(at_ms[hover] ?? 0)}</span>
+        <span class="chart-time num">{hover >= 0 && formatTime(at_ms[hover]!)}</span>
         <ul class="legend">
           {series.map((line, index) => (
             <li key={line.label}>
@@ -116,123 +100,122 @@ export function Chart(
         style={{ height: `${height}px` }}
         role="img"
         aria-label={label}
-      />
+        onPointerMove={move}
+        onPointerLeave={() => cursor.value = null}
+      >
+        {width > 0 && at_ms.length > 0 && (
+          <svg width={width} height={height} aria-hidden="true">
+            <Axes plan={plan} />
+            <Lines plan={plan} />
+            {hover >= 0 && <Pointer plan={plan} index={hover} />}
+          </svg>
+        )}
+      </div>
     </figure>
   );
 }
 
-/** What {@linkcode chartOptions} is made from. */
-interface ChartShape {
-  readonly box: HTMLElement;
-  readonly series: readonly Series[];
-  readonly format: (value: number | null) => string;
-  readonly height: number;
-  readonly sync?: string | undefined;
-  readonly max?: number | undefined;
-  readonly window_ms?: number | undefined;
-  readonly setHover: (index: number | null) => void;
+/** A chart at one size: where its values and times are, and what its axes say. */
+interface ChartPlan {
+  readonly props: ChartProps;
+  /** The area of the lines, in pixels. */
+  readonly left: number;
+  readonly right: number;
+  readonly bottom: number;
+  readonly values: readonly { readonly y: number; readonly text: string }[];
+  readonly times: readonly { readonly x: number; readonly text: string }[];
+  readonly x: (ms: number) => number;
+  readonly y: (value: number) => number;
+  readonly msAt: (x: number) => number;
 }
 
-/** Options of uPlot: few lines, axes in the page's colours, the newest value at the right. */
-function chartOptions(shape: ChartShape): uPlot.Options {
-  const { box, series, height, sync, max, window_ms, setHover } = shape;
-  const colour = colourReader(box);
-  return {
-    width: Math.max(1, box.clientWidth),
-    height,
-    padding: [8, 4, 0, 0],
-    legend: { show: false },
-    cursor: {
-      y: false,
-      points: { size: 6 },
-      drag: { x: false, y: false },
-      ...sync && { sync: { key: sync } },
-    },
-    scales: {
-      x: {
-        time: true,
-        range: (_plot, low, high) => window_ms ? [high - window_ms / 1_000, high] : [low, high],
-      },
-      y: { range: (_plot, _low, high) => [0, Math.max(high * 1.08, max ?? 0) || 1] },
-    },
-    axes: axesOf(shape, colour),
-    series: [
-      {},
-      ...series.map((line, index) => ({
-        label: line.label,
-        stroke: colour(toneOf(line, index)),
-        width: 1.5,
-        points: { show: false },
-        ...line.area && { fill: colour(toneOf(line, index), 0.12) },
-      })),
-    ],
-    hooks: { setCursor: [(plot) => setHover(plot.cursor.idx ?? null)] },
-  };
+function planOf(props: ChartProps, width: number, height: number): ChartPlan {
+  const { at_ms, series, format = formatCount, max = 0, window_ms } = props;
+  const bottom = height - BELOW;
+  const largest = series.reduce((most, { values }) => Math.max(most, largestOf(values)), 0);
+  const top = Math.max(largest * HEADROOM, max) || 1;
+  const y = (value: number) => bottom - (bottom - ABOVE) * value / top;
+  const ticks = ticksTo(top, Math.floor((bottom - ABOVE) / TICK_HEIGHT), countedBy(format));
+  const values = ticks.map((value) => ({ y: y(value), text: trimZeros(format(value)) }));
+  const left = axisWidth(values.map(({ text }) => text));
+  const right = Math.max(left + 1, width - 4);
+  const to = at_ms.at(-1) ?? 0;
+  const from = window_ms === undefined ? at_ms[0] ?? 0 : to - window_ms;
+  const span = Math.max(1, to - from);
+  const x = (ms: number) => left + (right - left) * (ms - from) / span;
+  const times = timeTicks(from, to, Math.floor((right - left) / TICK_WIDTH))
+    .map((ms) => ({ x: x(ms), text: formatTime(ms) }))
+    .filter((tick) => isWithin(tick.x, width, tick.text));
+  const msAt = (at: number) => from + span * (at - left) / (right - left);
+  return { props, left, right, bottom, values, times, x, y, msAt };
+}
+
+function countedBy(format: ChartProps["format"]): Counted {
+  return format === formatBytes ? "bytes" : format === formatCount ? "whole" : "any";
+}
+
+function largestOf(values: readonly (number | null)[]): number {
+  return values.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
+}
+
+function Axes({ plan: { left, right, bottom, values, times } }: { plan: ChartPlan }): VNode {
+  return (
+    <g class="chart-axes">
+      {values.map(({ y, text }) => (
+        <g key={text}>
+          <path d={`M${left} ${Math.round(y) + 0.5}H${right}`} />
+          <text x={left - 6} y={y + 4} text-anchor="end">{text}</text>
+        </g>
+      ))}
+      {times.map(({ x, text }) => (
+        <text key={text} x={x} y={bottom + 16} text-anchor="middle">{text}</text>
+      ))}
+    </g>
+  );
+}
+
+function Lines({ plan: { props, bottom, x, y, left } }: { plan: ChartPlan }): VNode {
+  const { at_ms, series } = props;
+  return (
+    <>
+      {series.map((line, index) => {
+        const points = line.values.map((value, i) => {
+          const at = x(at_ms[i] ?? 0);
+          return value === null || at < left ? null : { x: at, y: y(value) };
+        });
+        const { stroke, area } = linePaths(points, bottom);
+        const colour = `var(--${toneOf(line, index)})`;
+        return (
+          <g key={line.label}>
+            {line.area && <path class="chart-area" d={area} style={{ fill: colour }} />}
+            <path class="chart-line" d={stroke} style={{ stroke: colour }} />
+          </g>
+        );
+      })}
+    </>
+  );
+}
+
+/** The time under the pointer, with a dot on each line. */
+function Pointer({ plan, index }: { plan: ChartPlan; index: number }): VNode {
+  const { props: { at_ms, series }, bottom, x, y } = plan;
+  const at = x(at_ms[index]!);
+  return (
+    <g class="chart-pointer">
+      <path d={`M${at} ${ABOVE}V${bottom}`} />
+      {series.map((line, nr) => {
+        const value = line.values[index] ?? null;
+        if (value === null) return null;
+        const fill = `var(--${toneOf(line, nr)})`;
+        return <circle key={line.label} cx={at} cy={y(value)} r={3} style={{ fill }} />;
+      })}
+    </g>
+  );
 }
 
 /** The CSS variable of a line's colour, without dashes. */
 function toneOf({ tone }: Series, index: number): string {
   return tone ?? `series-${index % 6 + 1}`;
-}
-
-function axesOf({ box, format }: ChartShape, colour: ColourReader): uPlot.Axis[] {
-  const axis = {
-    stroke: colour("text-3"),
-    grid: { stroke: colour("line-soft"), width: 1 },
-    ticks: { show: false },
-    font: `11px ${getComputedStyle(box).fontFamily}`,
-  };
-  return [
-    {
-      ...axis,
-      grid: { show: false },
-      size: 24,
-      space: 80,
-      incrs: TIME_STEPS,
-      values: (plot, times) => times.map((s) => fitsAxis(plot, s) ? formatTime(s * 1_000) : ""),
-    },
-    {
-      ...axis,
-      size: (_plot, labels) => axisWidth(labels ?? []),
-      space: 30,
-      values: (_plot, values) => values.map((value) => trimZeros(format(value))),
-      ...format === formatBytes && { incrs: BYTE_STEPS },
-      ...format === formatCount && { incrs: COUNT_STEPS },
-    },
-  ];
-}
-
-/** The width of an axis that has space for its longest label. */
-export function axisWidth(labels: readonly string[]): number {
-  const longest = labels.reduce((most, label) => Math.max(most, label.length), 0);
-  return Math.ceil(longest * AXIS_CHAR + AXIS_SPACE);
-}
-
-/** Whether the label of a time is not cut at the end of the axis. */
-function fitsAxis({ width, scales: { x } }: uPlot, s: number): boolean {
-  const [min, max] = [x?.min ?? 0, x?.max ?? 1];
-  return isWithin({ at: (s - min) / (max - min), width, label: TIME_LABEL });
-}
-
-/** Whether a label around a place of an axis (0 to 1) ends before the axis does. */
-export function isWithin(
-  { at, width, label }: { readonly at: number; readonly width: number; readonly label: number },
-): boolean {
-  return (1 - at) * width >= label / 2;
-}
-
-type ColourReader = (name: string, opacity?: number) => string;
-
-/** Reads CSS variables as resolved colours, because a canvas does not know variables. */
-function colourReader(box: HTMLElement): ColourReader {
-  return (name, opacity = 1) => {
-    const probe = document.createElement("i");
-    probe.style.color = `var(--${name})`;
-    box.append(probe);
-    const { color } = getComputedStyle(probe);
-    probe.remove();
-    return opacity === 1 ? color : color.replace(/^rgb\((.*)\)$/, `rgba($1, ${opacity})`);
-  };
 }
 
 /** A small chart without axes; values from old to new, `null` is a gap. */
@@ -260,42 +243,19 @@ export function Sparkline(
   );
 }
 
-/** SVG paths of a sparkline: its line, and the area below it. */
-interface SparkPaths {
-  readonly stroke: string;
-  readonly area: string;
-}
-
 /** The newest values across the width, from the bottom (0) to the top (`max`). */
 export function sparkPath(
   values: readonly (number | null)[],
   box: { readonly width: number; readonly height: number; readonly max?: number | undefined },
-): SparkPaths {
+): LinePaths {
   const shown = values.slice(-SPARK_POINTS_MAX);
-  const top = box.max ?? shown.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
+  const top = box.max ?? largestOf(shown);
   const step = box.width / Math.max(1, shown.length - 1);
   const room = box.height - 2;
-  let stroke = "", area = "", start: number | undefined;
-  shown.forEach((value, at) => {
-    if (value === null || !Number.isFinite(value)) {
-      if (start !== undefined) area += close(at - 1);
-      start = undefined;
-      return;
-    }
+  const points = shown.map((value, i) => {
+    if (value === null || !Number.isFinite(value)) return null;
     const part = top > 0 ? Math.max(0, Math.min(1, value / top)) : 0;
-    const point = `${round(at * step)} ${round(1 + room * (1 - part))}`;
-    stroke += `${start === undefined ? "M" : "L"}${point}`;
-    area += start === undefined ? `M${round(at * step)} ${box.height}L${point}` : `L${point}`;
-    start ??= at;
+    return { x: i * step, y: 1 + room * (1 - part) };
   });
-  if (start !== undefined) area += close(shown.length - 1);
-  return { stroke, area };
-
-  function close(last: number): string {
-    return `L${round(last * step)} ${box.height}Z`;
-  }
-}
-
-function round(value: number): number {
-  return Math.round(value * 10) / 10;
+  return linePaths(points, box.height);
 }

@@ -2,7 +2,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { axisWidth, isWithin, SPARK_POINTS_MAX, sparkPath } from "./charts.tsx";
+import { SPARK_POINTS_MAX, sparkPath } from "./charts.tsx";
 
 const BOX = { width: 100, height: 22 };
 
@@ -32,17 +32,6 @@ for (const values of [[], [null], [NaN, Infinity]]) {
 
 Deno.test("sparkPath() puts zeros at the bottom", () => {
   assert.equal(sparkPath([0, 0], BOX).stroke, "M0 21L100 21");
-});
-
-Deno.test("axisWidth() has space for the longest label", () => {
-  assert.ok(axisWidth(["0 B", "1,024 MiB"]) > axisWidth(["0 B", "64 MiB"]));
-  assert.equal(axisWidth([]), 14);
-});
-
-Deno.test("isWithin() leaves out a label that the end of the axis would cut", () => {
-  const fits = (at: number) => isWithin({ at, width: 400, label: 50 });
-
-  assert.deepEqual([0, 0.5, 0.93, 0.95, 1].map(fits), [true, true, true, false, false]);
 });
 
 Deno.test("sparkPath() draws the newest values only", () => {

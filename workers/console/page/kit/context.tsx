@@ -31,6 +31,25 @@ export interface Shell {
   readonly session: Session;
   /** The time in milliseconds since 1970; changes once a second. */
   readonly clock: ReadonlySignal<number>;
+  readonly chartCursors: ChartCursors;
+}
+
+/** The times under the pointer, in milliseconds since 1970, by the charts that share one. */
+export class ChartCursors {
+  readonly #cursors = new Map<string, Signal<number | null>>();
+
+  /** The time that some charts share; `null`: the pointer is elsewhere. */
+  of(sync: string): Signal<number | null> {
+    let cursor = this.#cursors.get(sync);
+    if (cursor === undefined) this.#cursors.set(sync, cursor = signal(null));
+    return cursor;
+  }
+}
+
+/** The time under the pointer of a chart and of those with the same `sync`. */
+export function useChartCursor(sync: string | undefined): Signal<number | null> {
+  const { chartCursors } = useShell();
+  return useMemo(() => sync === undefined ? signal(null) : chartCursors.of(sync), [sync]);
 }
 
 /** Set by the app; components use {@linkcode useShell}. */

@@ -98,6 +98,57 @@ export function layoutGraph(
   );
 }
 
+/** Distance of the first edge beside a column from its boxes, and of the next ones, in pixels. */
+const COLUMN_EDGE = { first: 16, next: 10, most: 5 } as const;
+
+/**
+ * Lays out in one column, for views that are too narrow for anything else: callers above callees,
+ * edges beside the boxes. All boxes get the width of the widest.
+ */
+export function layoutColumn(
+  boxes: readonly LayoutBox[],
+  edges: readonly LayoutEdge[],
+  gap = 24,
+): Layout {
+  const { boxes: ranked } = layoutGraph(boxes, edges, { isDown: true });
+  const order = [...ranked.values()].sort((a, b) => a.y - b.y || a.x - b.x);
+  const width = Math.max(0, ...boxes.map((box) => box.width));
+  const placed = new Map<string, PlacedBox>();
+  let y = MARGIN;
+  for (const box of order) {
+    placed.set(box.id, { ...box, width, x: MARGIN, y });
+    y += box.height + gap;
+  }
+  const drawn = edges.filter(({ from, to }) => placed.has(from) && placed.has(to));
+  const ends = drawn.map((edge) => ({
+    edge,
+    startY: heightOf(placed.get(edge.from)!, edge.fromY),
+    endY: heightOf(placed.get(edge.to)!, edge.toY),
+  }));
+  // Short edges are nearer to the boxes, so that long ones run around them.
+  ends.sort((a, b) => Math.abs(a.endY - a.startY) - Math.abs(b.endY - b.startY));
+  const lines = ends.map(({ edge, startY, endY }, at) => {
+    const reach = COLUMN_EDGE.first + COLUMN_EDGE.next * Math.min(at, COLUMN_EDGE.most);
+    const right = MARGIN + width;
+    const isFlat = Math.abs(startY - endY) < COLUMN_EDGE.first;
+    const [from, to] = isFlat ? [startY - 8, startY + 8] : [startY, endY];
+    const pull = reach / 0.75;
+    const points = curve({ x: right, y: from }, pull, { x: right, y: to }, -pull);
+    return [edge.id, { id: edge.id, points, label: middleOf(points) }] as const;
+  });
+  const reach = COLUMN_EDGE.first + COLUMN_EDGE.next * COLUMN_EDGE.most;
+  return {
+    boxes: placed,
+    edges: new Map(lines),
+    width: 2 * MARGIN + width + (drawn.length > 0 ? reach : 0),
+    height: Math.max(2 * MARGIN, y - gap + MARGIN),
+  };
+}
+
+function heightOf({ y, height }: PlacedBox, above = 0): number {
+  return y + height / 2 - above;
+}
+
 /** Lays out to the right, or downwards if the graph is far larger in `room` that way. */
 export function layoutGraphWithin(
   boxes: readonly LayoutBox[],

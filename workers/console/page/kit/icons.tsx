@@ -8,6 +8,7 @@
 import type { ComponentChildren, VNode } from "preact";
 
 const STROKES = {
+  overview: "M2.5 9.5a5.5 5.5 0 0 1 11 0M8 9.5 10.8 6.2M2.5 12.5h11M4.6 9.5h.01M11.4 9.5h.01",
   workers: "M2.5 3.5h11v3.5h-11zM2.5 9h11v3.5h-11zM4.8 5.25h.01M4.8 10.75h.01",
   functions:
     "M6.5 13c-2 0-1.2-2.8-1.2-4S4 8 3.5 8c.5 0 1.8 0 1.8-1s-.8-4 1.2-4M9.5 3c2 0 1.2 2.8 " +

@@ -5,25 +5,29 @@
  * @module
  */
 import type { ComponentChildren, VNode } from "preact";
-import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
-import { useMediaQuery } from "./context.tsx";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Link, useMediaQuery } from "./context.tsx";
 import { Button } from "./controls.tsx";
 import { Icon, type IconName, type Tone } from "./icons.tsx";
 import type { CallFailure } from "./live.ts";
 
 /** A whole page: header, filters, content. `fill`: the content scrolls by itself. */
 export function Page(
-  { title, count, actions, filters, fill, children }: {
+  { title, count, actions, filters, moreFilters, fill, children }: {
     title: ComponentChildren;
     /** Shown beside the title, such as `12 of 40`. */
     count?: ComponentChildren | undefined;
     actions?: ComponentChildren | undefined;
     /** A row below the header. */
     filters?: ComponentChildren | undefined;
+    /** Filters beside those; on phones behind a button. */
+    moreFilters?: ComponentChildren | undefined;
     fill?: boolean | undefined;
     children: ComponentChildren;
   },
 ): VNode {
+  const [isOpen, setOpen] = useState(false);
+  const isNarrow = useIsNarrow();
   return (
     <div class={`page ${fill ? "fill" : ""}`}>
       <header class="page-head">
@@ -31,7 +35,20 @@ export function Page(
         {count !== undefined && <span class="count">{count}</span>}
         {actions && <div class="actions">{actions}</div>}
       </header>
-      {filters && <div class="filters">{filters}</div>}
+      {(filters || moreFilters) && (
+        <div class="filters">
+          {filters}
+          {moreFilters && isNarrow && (
+            <Button
+              icon="filter"
+              label={isOpen ? "Fewer filters" : "More filters"}
+              pressed={isOpen}
+              onPress={() => setOpen(!isOpen)}
+            />
+          )}
+          {(!isNarrow || isOpen) && moreFilters}
+        </div>
+      )}
       <div class="page-body">{children}</div>
     </div>
   );
@@ -246,21 +263,27 @@ export function Pairs(
 
 /** An important number with its name. */
 export function Stat(
-  { label, value, tone, children }: {
+  { label, value, tone, to, children }: {
     label: string;
     value: ComponentChildren;
     tone?: Tone | undefined;
+    /** The address of the page that shows more of it. */
+    to?: string | undefined;
     /** Such as a sparkline. */
     children?: ComponentChildren | undefined;
   },
 ): VNode {
-  return (
-    <div class={`stat ${tone ?? ""}`}>
+  const content = (
+    <>
       <span class="stat-label">{label}</span>
       <span class="stat-value">{value}</span>
       {children}
-    </div>
+    </>
   );
+  const name = `stat ${tone ?? ""}`;
+  return to === undefined
+    ? <div class={name}>{content}</div>
+    : <Link class={name} to={to}>{content}</Link>;
 }
 
 /** A modal dialog. Escape and a click beside it close it. */

@@ -23,5 +23,6 @@ export * from "./layout.tsx";
 export * from "./live.ts";
 export * from "./router.ts";
 export * from "./schema_check.ts";
+export * from "./stack.tsx";
 export * from "./table.tsx";
 export * from "./virtual_list.tsx";

@@ -19,8 +19,8 @@ export interface ConsolePage {
   readonly path: string;
   readonly title: string;
   readonly icon: IconName;
-  /** Group of the side bar. */
-  readonly group: "build" | "observe" | "data";
+  /** Group of the side bar; `start` stands above all groups. */
+  readonly group: "start" | "build" | "observe" | "data";
   /** The key that leads here after `g`; no two pages share one. */
   readonly key: string;
   readonly view: ComponentType<PageProps>;

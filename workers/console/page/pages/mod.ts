@@ -13,6 +13,7 @@ import { flowPage } from "./flow/flow.tsx";
 import { functionsPage } from "./functions/functions.tsx";
 import { logsPage } from "./logs/logs.tsx";
 import { metricsPage } from "./metrics/metrics.tsx";
+import { overviewPage } from "./overview/overview.tsx";
 import { queuesPage } from "./queues/queues.tsx";
 import { settingsPage } from "./settings.tsx";
 import { statePage } from "./state/state.tsx";
@@ -23,6 +24,7 @@ import { workersPage } from "./workers/workers.tsx";
 
 /** All pages. */
 export const PAGES: readonly ConsolePage[] = [
+  overviewPage,
   workersPage,
   functionsPage,
   triggersPage,

@@ -98,6 +98,11 @@ export function triggerLabel(type: string, config: unknown, summary = ""): strin
   return short === "{}" || short === "null" ? "always" : short;
 }
 
+/** Whether engine and console call a function for themselves. */
+export function isOwnFunction(function_id: string): boolean {
+  return /^(engine|engine-console)::/.test(function_id);
+}
+
 /** Marks a trigger that does not fire, with the reason; nothing for one that does. */
 export function InactiveBadge(
   { status, reason }: { status?: string | undefined; reason?: string | undefined },

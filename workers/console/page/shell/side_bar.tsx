@@ -12,6 +12,7 @@ import type { ConsolePage } from "../kit/router.ts";
 import type { Theme } from "../kit/browser.ts";
 
 const GROUPS = [
+  { id: "start", title: null },
   { id: "build", title: "Build" },
   { id: "observe", title: "Observe" },
   { id: "data", title: "Data" },
@@ -46,7 +47,7 @@ export function SideBar(
           if (inside.length === 0) return null;
           return (
             <div class="group" key={group.id}>
-              <h2>{group.title}</h2>
+              {group.title !== null && <h2>{group.title}</h2>}
               {inside.map((page) => <PageLink key={page.path} page={page} onGo={close} />)}
             </div>
           );

@@ -36,12 +36,14 @@ import { figure } from "../references.tsx";
 import { ConfigurationEntry } from "./configuration_entry.tsx";
 import { type ConfigurationRow, matchesSearch } from "./configuration_rows.ts";
 
-const ENTRIES: WatchedQuery = {
+/** All configurations. */
+export const CONFIGURATIONS: WatchedQuery = {
   function_id: "configuration::list",
   items: "configurations",
   key: ["id"],
 };
-const ON: readonly WatchedTrigger[] = [{ type: "configuration" }];
+/** What changes them. */
+export const CONFIGURATION_CHANGES: readonly WatchedTrigger[] = [{ type: "configuration" }];
 
 /** `/configuration`, `/configuration/<id>`. */
 export const configurationPage: ConsolePage = {
@@ -53,8 +55,8 @@ export const configurationPage: ConsolePage = {
   view: Configuration,
   finders: [{
     kind: "Configuration",
-    query: ENTRIES,
-    on: ON,
+    query: CONFIGURATIONS,
+    on: CONFIGURATION_CHANGES,
     find: (entry: Json) => {
       if (!isObject(entry) || typeof entry["id"] !== "string") return null;
       const hint = typeof entry["name"] === "string" ? { hint: entry["name"] } : {};
@@ -65,7 +67,7 @@ export const configurationPage: ConsolePage = {
 
 function Configuration({ rest: [named] }: PageProps): VNode {
   const { router } = useShell();
-  const entries = useQuery<ConfigurationRow>(ENTRIES, ON);
+  const entries = useQuery<ConfigurationRow>(CONFIGURATIONS, CONFIGURATION_CHANGES);
   const isAbsent = useIsAbsent(entries);
   const [typed, type, search] = useTypedMember("text");
   const { items, status } = entries;

@@ -172,8 +172,8 @@ function Picture({ graph, map, rates, chosen, onChoose }: {
     points: layout.edges.get(edge.id)!.points,
     textAt: layout.edges.get(edge.id)!.label,
     ...edgeLook(traffic.get(edge.id)),
-    // A loop has no space for a label; the rate is in the row that it ends at.
-    ...edge.from.card === edge.to.card && { text: undefined },
+    // A loop and a phone have no space for a label; the rate is in the row that it ends at.
+    ...(isNarrow || edge.from.card === edge.to.card) && { text: undefined },
   }));
   return (
     <GraphCanvas

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { type Layout, layoutGraph } from "../../kit/graph_layout.ts";
+import { type Layout, layoutColumn, layoutGraph } from "../../kit/graph_layout.ts";
 import type { MapNode, ServiceMap } from "../traces/service_map.ts";
 import { triggerLabel } from "../references.tsx";
 
@@ -17,6 +17,9 @@ export const CARD = { head: 34, row: 24, frame: 1, foot: 6, minWidth: 190, maxWi
 const LABEL = { width: 52, height: 16 };
 /** With more edges than this, they have no labels. */
 const LABELLED_MAX = 120;
+/** Width of the cards of a phone, and the space between them. */
+const NARROW_WIDTH = 250;
+const NARROW_GAP = 20;
 const CHAR_WIDTH = 7;
 /** Space for the rate beside a name. */
 const RATE_WIDTH = 92;
@@ -359,9 +362,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/**
- * Lays out the graph. `isNarrow`: from top to bottom, with edges between cards instead of rows.
- */
+/** Lays out the graph; `isNarrow`: in one column, which fits a phone. */
 export function layoutFlow(graph: FlowGraph, isNarrow = false): Layout {
   const cards = new Map(graph.cards.map((card) => [card.id, card]));
   const boxes = graph.cards.map((card) => ({ id: card.id, ...sizeOf(card) }));
@@ -369,13 +370,14 @@ export function layoutFlow(graph: FlowGraph, isNarrow = false): Layout {
     id,
     from: from.card,
     to: to.card,
-    ...!isNarrow && { fromY: aboveMiddle(from, cards), toY: aboveMiddle(to, cards) },
+    fromY: aboveMiddle(from, cards),
+    toY: aboveMiddle(to, cards),
   }));
+  if (isNarrow) {
+    return layoutColumn(boxes.map((box) => ({ ...box, width: NARROW_WIDTH })), edges, NARROW_GAP);
+  }
   const label = edges.length > LABELLED_MAX ? undefined : LABEL;
-  return layoutGraph(boxes, edges, {
-    ...label && { label },
-    ...isNarrow ? { gap: 16, columnGap: 40, isDown: true } : { gap: 20, columnGap: 72 },
-  });
+  return layoutGraph(boxes, edges, { ...label && { label }, gap: 20, columnGap: 72 });
 }
 
 /** The size of a card in pixels. */

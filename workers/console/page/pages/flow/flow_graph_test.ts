@@ -224,15 +224,19 @@ Deno.test("layoutFlow() ends edges at the middle of rows, or at the head", () =>
   assert.ok(a.x < b.x);
 });
 
-Deno.test("layoutFlow() of a narrow view runs downwards, from card to card", () => {
+Deno.test("layoutFlow() of a narrow view is one column that fits a phone", () => {
   const ends = [{ card: "a", row: "a1" }, { card: "b", row: "b2" }] as const;
   const graph = { cards: [card("a", 2), card("b", 3)], edges: [flowEdge("1", ...ends)], hidden: 0 };
 
-  const { boxes, edges } = layoutFlow(graph, true);
+  const { boxes, edges, width } = layoutFlow(graph, true);
 
   const [a, b] = [boxes.get("a")!, boxes.get("b")!];
   assert.ok(b.y > a.y + a.height - 1);
-  assert.deepEqual(edges.get("1")!.points[0], { x: a.x + a.width / 2, y: a.y + a.height });
+  assert.deepEqual([a.x, a.width], [b.x, b.width]);
+  const { points } = edges.get("1")!;
+  assert.equal(points[0]!.x, a.x + a.width);
+  assert.equal(points.at(-1)!.y - b.y, CARD.frame + CARD.head + 2.5 * CARD.row);
+  assert.ok(width <= 390, `${width}`);
 });
 
 Deno.test("layoutFlow() of no cards is empty", () => {

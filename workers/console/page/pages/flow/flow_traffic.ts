@@ -2,7 +2,8 @@
  * The traffic on the edges of the Flow page.
  *
  * The rate of each function is known exactly, its callers only from the newest spans. So the rate
- * of a function is divided among the edges that lead to it in proportion to their calls.
+ * of a function is divided among the edges that lead to it in proportion to their calls. Without
+ * spans it is divided evenly among its callers; a trigger is not drawn as alive unless it was seen.
  *
  * @module
  */
@@ -55,17 +56,18 @@ export function edgeTraffic(
   const seenEdges = new Map(map.edges.map((edge) => [mapEdgeKey(edge), edge]));
   const seen = new Map(edges.map((edge) => [edge.id, sumOf(edge, seenEdges)]));
   const calls = new Map<string, number>();
-  const count = new Map<string, number>();
+  const callers = new Map<string, number>();
   for (const edge of edges) {
     const target = targetOf(edge);
     calls.set(target, (calls.get(target) ?? 0) + seen.get(edge.id)!.calls);
-    count.set(target, (count.get(target) ?? 0) + 1);
+    if (edge.kind === "call") callers.set(target, (callers.get(target) ?? 0) + 1);
   }
   return new Map(edges.map((edge) => {
     const target = targetOf(edge);
     const mine = seen.get(edge.id)!;
     const all = calls.get(target)!;
-    const share = all > 0 ? mine.calls / all : 1 / count.get(target)!;
+    const even = edge.kind === "call" ? 1 / callers.get(target)! : 0;
+    const share = all > 0 ? mine.calls / all : even;
     const rate = rateInto(edge, rates);
     const hasErrors = mine.errors > 0 && (rate.errorsPerS > 0 || rate.callsPerS === 0);
     return [edge.id, { callsPerS: rate.callsPerS * share, hasErrors, calls: mine.calls }];

@@ -46,6 +46,18 @@ Deno.test("edgeTraffic() divides evenly when no calls were seen", () => {
   assert.deepEqual([...traffic.values()].map(({ callsPerS }) => callsPerS), [5, 5]);
 });
 
+Deno.test("edgeTraffic() draws no trigger as alive that was not seen to fire", () => {
+  const trigger = { ...flowEdge("1", "f", ["http f"]), kind: "trigger" as const };
+  const edges = [trigger, flowEdge("2", "f", ["a f"])];
+  const rates = new Map([["f", rate(40)]]);
+  const callsOf = (...seen: Parameters<typeof map>) =>
+    [...edgeTraffic(edges, map(...seen), rates).values()].map(({ callsPerS }) => callsPerS);
+
+  assert.deepEqual(callsOf(), [0, 40]);
+  assert.deepEqual(callsOf(["http f", 0, 0]), [0, 40]);
+  assert.deepEqual(callsOf(["http f", 3, 0], ["a f", 1, 0]), [30, 10]);
+});
+
 Deno.test("edgeTraffic() marks an edge whose function fails now", () => {
   const edges = [flowEdge("1", "f", ["a f"])];
   const seen = map(["a f", 3, 1]);

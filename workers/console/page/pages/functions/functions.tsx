@@ -74,7 +74,6 @@ export const functionsPage: ConsolePage = {
   icon: "functions",
   group: "build",
   key: "f",
-  onPhones: true,
   view: Functions,
   finders: [{ kind: "Function", query: query(true), on: ON, find: findFunction }],
 };

@@ -7,6 +7,7 @@
  * @module
  */
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
+import { STACK_NAMES } from "../../kit/stack.tsx";
 import { type Attributes, attributesOf, msOf, numberOf, objectOf, textOf } from "../../kit/json.ts";
 
 /** The least severe first. */
@@ -90,6 +91,25 @@ export function readLogLine(raw: Json): LogLine {
     spanId: textOf(record.span_id) || null,
     attributes: Object.fromEntries(own),
   };
+}
+
+/** Fields that a line shows beside its text, and their characters. */
+const FIELDS_MAX = 6;
+const FIELDS_CHARS_MAX = 300;
+
+/** The fields of a line, without what is shown elsewhere: stacks, and which output it came from. */
+export function fieldsOf({ attributes, source }: LogLine): Attributes {
+  const own = Object.entries(attributes).filter(([name]) =>
+    !STACK_NAMES.some((stack) => stack === name) && !(name === "stream" && source === "output")
+  );
+  return Object.fromEntries(own);
+}
+
+/** The first fields as text: `customer=7 items=["tea"]`. */
+export function fieldsText(line: LogLine): string {
+  return Object.entries(fieldsOf(line)).slice(0, FIELDS_MAX).map(([name, value]) =>
+    `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`
+  ).join(" ").slice(0, FIELDS_CHARS_MAX);
 }
 
 /** Whether a line matches a filter, for lines that the engine cannot filter itself. */

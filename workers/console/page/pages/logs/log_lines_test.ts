@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import {
   ALL_LOGS,
   countNewer,
+  fieldsOf,
+  fieldsText,
   levelOf,
   LogTail,
   matchesFilter,
@@ -50,6 +52,25 @@ Deno.test("readLogLine() reads any value", () => {
     assert.equal(typeof line.text, "string");
     assert.equal(line.traceId, null);
   }
+});
+
+Deno.test("fieldsOf() leaves out stacks and the name of the output", () => {
+  const attributes = { product: "Tea", stack: "E\n at f", stream: "stdout" };
+  const fieldsFrom = (source: string) =>
+    fieldsOf(readLogLine({ attributes: { ...attributes, "engine.source": source } }));
+
+  assert.deepEqual(fieldsFrom("output"), { product: "Tea" });
+  assert.deepEqual(fieldsFrom("logger"), { product: "Tea", stream: "stdout" });
+});
+
+Deno.test("fieldsText() has the first fields, cut", () => {
+  const text = (attributes: Record<string, string | number[]>) =>
+    fieldsText(readLogLine({ attributes }));
+
+  assert.equal(text({ product: "Tea", counts: [1, 2] }), "product=Tea counts=[1,2]");
+  assert.equal(text({}), "");
+  assert.equal(text({ long: "x".repeat(999) }).length, 300);
+  assert.equal(text(Object.fromEntries([..."abcdefgh"].map((name) => [name, "1"]))).length, 23);
 });
 
 Deno.test("readLogLine() falls back to the observed time", () => {

@@ -23,16 +23,28 @@ import {
   rowAfterKey,
   Skeleton,
   Split,
+  Stack,
+  stackOf,
   Time,
   type Tone,
   useFocusBack,
+  useIsNarrow,
   VirtualList,
 } from "../../kit/mod.ts";
-import { countNewer, type LogLevel, type LogLine, splitAtWord } from "./log_lines.ts";
+import {
+  countNewer,
+  fieldsOf,
+  fieldsText,
+  type LogLevel,
+  type LogLine,
+  splitAtWord,
+} from "./log_lines.ts";
 import type { Logs } from "./use_logs.ts";
 import { figure, functionLink, workerLink } from "../references.tsx";
 
 const ROW_HEIGHT = 24;
+/** On phones a line has two rows: when, how bad and whose, then the text. */
+const NARROW_ROW_HEIGHT = 44;
 const PAGE_ROWS = 20;
 
 /** The colour of each level. */
@@ -139,6 +151,7 @@ interface LinesProps extends LogTableProps {
 function Lines(props: LinesProps): VNode {
   const { lines, chosen, choose, reach, word = "", hideTrace = false, isHeld = false } = props;
   const id = useId();
+  const rowHeight = useIsNarrow() ? NARROW_ROW_HEIGHT : ROW_HEIGHT;
   const placeOf = (wanted: number | null): number =>
     wanted === null ? -1 : lines.findIndex(({ seq }) => seq === wanted);
   const at = placeOf(chosen);
@@ -153,7 +166,7 @@ function Lines(props: LinesProps): VNode {
     <div class="log-lines">
       <VirtualList
         items={lines}
-        rowHeight={ROW_HEIGHT}
+        rowHeight={rowHeight}
         keyOf={({ seq }) => seq}
         role="rowgroup"
         box={{
@@ -172,6 +185,7 @@ function Lines(props: LinesProps): VNode {
             id={`${id}-${place}`}
             line={line}
             place={place}
+            height={rowHeight}
             word={word}
             hideTrace={hideTrace}
             isChosen={line.seq === chosen}
@@ -187,19 +201,21 @@ interface LineProps {
   readonly id: string;
   readonly line: LogLine;
   readonly place: number;
+  /** In pixels. */
+  readonly height: number;
   readonly word: string;
   readonly hideTrace: boolean;
   readonly isChosen: boolean;
   readonly onPress: () => void;
 }
 
-function Line({ id, line, place, word, hideTrace, isChosen, onPress }: LineProps): VNode {
+function Line({ id, line, place, height, word, hideTrace, isChosen, onPress }: LineProps): VNode {
   return (
     <div
       role="row"
       id={id}
       class={`said-line ${line.level} ${isChosen ? "chosen" : ""}`}
-      style={{ height: `${ROW_HEIGHT}px` }}
+      style={{ height: `${height}px` }}
       aria-rowindex={place + 1}
       aria-selected={isChosen}
       onClick={onPress}
@@ -214,7 +230,7 @@ function Line({ id, line, place, word, hideTrace, isChosen, onPress }: LineProps
       </span>
       <span role="gridcell" class="log-text cut">
         <Marked text={line.text} word={word} />
-        <Extras line={line} />
+        <LogFields line={line} />
       </span>
       <span role="gridcell" class="log-links">
         {!hideTrace && line.traceId !== null && (
@@ -241,14 +257,10 @@ export function LogLineText({ line }: { line: LogLine }): VNode {
   );
 }
 
-/** The first attributes of a line. */
-function Extras({ line }: { line: LogLine }): VNode | null {
-  const pairs = Object.entries(line.attributes);
-  if (pairs.length === 0) return null;
-  const text = pairs.slice(0, 6).map(([name, value]) =>
-    `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`
-  ).join(" ");
-  return <span class="log-extras">{text.slice(0, 300)}</span>;
+/** The first fields of a line. */
+export function LogFields({ line }: { line: LogLine }): VNode | null {
+  const text = fieldsText(line);
+  return text === "" ? null : <span class="log-extras">{text}</span>;
 }
 
 function Marked({ text, word }: { text: string; word: string }): VNode {
@@ -263,7 +275,9 @@ function Marked({ text, word }: { text: string; word: string }): VNode {
 }
 
 function LineDetail({ line, onClose }: { line: LogLine; onClose: () => void }): VNode {
-  const { worker, functionId, traceId, attributes } = line;
+  const { worker, functionId, traceId } = line;
+  const stack = stackOf(line.attributes);
+  const attributes = fieldsOf(line);
   const copy = () => JSON.stringify(line, null, 2);
   return (
     <Detail
@@ -273,6 +287,7 @@ function LineDetail({ line, onClose }: { line: LogLine; onClose: () => void }): 
       onClose={onClose}
     >
       <pre class="raw-text" tabIndex={0}>{line.text}</pre>
+      {stack !== null && <Stack text={stack} />}
       <Pairs
         pairs={[
           ["When", figure(formatDateTime(line.atMs, true))],
@@ -289,7 +304,7 @@ function LineDetail({ line, onClose }: { line: LogLine; onClose: () => void }): 
         </p>
       )}
       {Object.keys(attributes).length > 0 && (
-        <JsonView value={attributes as Json} label="What came with it" depth={2} />
+        <JsonView value={attributes as Json} label="Fields" depth={2} />
       )}
     </Detail>
   );

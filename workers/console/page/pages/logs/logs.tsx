@@ -63,9 +63,8 @@ function LogsPage(): VNode {
   const [isHeld, hold] = useState(false);
   const isFiltered = level !== "trace" ||
     [worker, functionId, traceId, text, source].join("") !== "";
-  const filters = (
+  const moreFilters = (
     <>
-      <Search label="Find in the logs" placeholder="Text" value={typed} onChange={type} />
       <Select label="Level" quiet value={knownLevel(level)} choices={LEVELS} onChange={setLevel} />
       <WorkerSelect value={worker} onChange={setWorker} />
       <Select label="Source" quiet value={source} choices={SOURCES} onChange={setSource} />
@@ -78,7 +77,8 @@ function LogsPage(): VNode {
     <Page
       title="Logs"
       fill
-      filters={filters}
+      filters={<Search label="Find in the logs" placeholder="Text" value={typed} onChange={type} />}
+      moreFilters={moreFilters}
       count={
         <span class="log-state">
           <Dot tone={isLive ? "ok" : "neutral"} label={isLive ? "Live" : "Paused"} pulse={isLive} />
@@ -99,7 +99,7 @@ function LogsPage(): VNode {
         word={text}
         isHeld={isHeld}
         onHold={hold}
-        empty={<NoLines isFiltered={isFiltered} />}
+        empty={<NoLines isFiltered={isFiltered} level={knownLevel(level)} />}
       />
     </Page>
   );
@@ -118,8 +118,26 @@ function Only(
   );
 }
 
-function NoLines({ isFiltered }: { isFiltered: boolean }): VNode {
+/** What is good about levels without lines. */
+const QUIET: Partial<Record<LogLevel, string>> = {
+  error: "No errors were logged",
+  warn: "No warnings or errors were logged",
+};
+
+function NoLines({ isFiltered, level }: { isFiltered: boolean; level: LogLevel }): VNode {
   const { router } = useShell();
+  const quiet = QUIET[level];
+  if (quiet !== undefined) {
+    return (
+      <Empty
+        icon="check"
+        title={quiet}
+        action={<Button onPress={() => router.setQuery({ level: null })}>Show every level</Button>}
+      >
+        This is so for the lines that the engine keeps and that fit the other filters.
+      </Empty>
+    );
+  }
   if (isFiltered) {
     return (
       <Empty

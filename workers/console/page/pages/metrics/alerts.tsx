@@ -18,7 +18,7 @@ import {
 } from "../../kit/mod.ts";
 
 /** A rule and its state, an item of `engine::alerts::list`. */
-interface Alert {
+export interface Alert {
   readonly name: string;
   readonly metric: string | null;
   readonly log?: Readonly<Record<string, string | number>>;
@@ -29,12 +29,14 @@ interface Alert {
   readonly since_ms: number;
 }
 
-const QUERY: WatchedQuery = {
+/** All alerts. */
+export const ALERTS: WatchedQuery = {
   function_id: "engine::alerts::list",
   items: "rules",
   key: ["name"],
 };
-const ON_CHANGE: readonly WatchedTrigger[] = [{ type: "alert" }];
+/** What changes them. */
+export const ALERT_CHANGES: readonly WatchedTrigger[] = [{ type: "alert" }];
 const ON_SAMPLE: readonly WatchedTrigger[] = [
   { type: "engine::metrics-sampled", config: { interval_ms: 2_000 } },
 ];
@@ -42,7 +44,7 @@ const TONES = { ok: "ok", pending: "warn", firing: "bad" } as const;
 
 /** How many alerts fire; nothing while none does. */
 export function AlertsMark(): VNode | null {
-  const { items } = useQuery<Alert>(QUERY, ON_CHANGE);
+  const { items } = useQuery<Alert>(ALERTS, ALERT_CHANGES);
   const firing = items.filter(({ state }) => state === "firing");
   if (firing.length === 0) return null;
   const title = `Alerts that fire: ${firing.map(({ name }) => name).join(", ")}`;
@@ -51,7 +53,7 @@ export function AlertsMark(): VNode | null {
 
 /** All rules, those that fire first. */
 export function MetricsAlerts(): VNode {
-  const { items, status, error, retry } = useQuery<Alert>(QUERY, ON_SAMPLE);
+  const { items, status, error, retry } = useQuery<Alert>(ALERTS, ON_SAMPLE);
   if (status === "failed") {
     return <Failed what="Alerts cannot be read" error={error} retry={retry} />;
   }

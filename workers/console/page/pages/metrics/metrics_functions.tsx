@@ -28,7 +28,13 @@ import {
   useQuery,
   useShell,
 } from "../../kit/mod.ts";
-import { EngineOwnToggle, functionAddress, functionKey, useEngineOwn } from "../references.tsx";
+import {
+  EngineOwnToggle,
+  functionAddress,
+  functionKey,
+  isOwnFunction,
+  useEngineOwn,
+} from "../references.tsx";
 
 const BY_CALLS = { column: "calls", descending: true } as const;
 
@@ -53,8 +59,6 @@ const QUERY: WatchedQuery = {
 const ON: readonly WatchedTrigger[] = [
   { type: "engine::metrics-sampled", config: { interval_ms: 5_000 } },
 ];
-/** Functions that engine and console call for themselves. */
-const OWN = /^(engine|engine-console)::/;
 /** Calls of this time become one point of a chart. */
 const POINT_MS = 10_000;
 /** Metrics of functions. */
@@ -141,7 +145,9 @@ function linesOf(
   all: boolean,
 ): { at_ms: readonly number[]; series: Series[] } {
   const times = functions.at_ms;
-  const own = functions.keys.filter((key) => all || !OWN.test(key.slice(key.indexOf("/") + 1)));
+  const own = functions.keys.filter((key) =>
+    all || !isOwnFunction(key.slice(key.indexOf("/") + 1))
+  );
   const lines = own.map((key) => ({
     key,
     values: bucketed(times, functions.series(key, plan.field), POINT_MS, plan.samples).values,
@@ -163,7 +169,7 @@ function Totals({ all }: { all: boolean }): VNode {
   const { router } = useShell();
   const found = useQuery<FunctionTotals>(QUERY, ON);
   const shown = useMemo(
-    () => all ? found.items : found.items.filter(({ function_id }) => !OWN.test(function_id)),
+    () => all ? found.items : found.items.filter(({ function_id }) => !isOwnFunction(function_id)),
     [all, found.items],
   );
   if (found.status === "failed") {

@@ -16,6 +16,7 @@ import {
   Pairs,
   parseJson,
   Skeleton,
+  Stack,
   useQuery,
   visibleJson,
 } from "../../kit/mod.ts";
@@ -185,9 +186,7 @@ function Letter({ letter, act, mayAct }: LetterProps): VNode {
         ))}
       </ol>
       {last?.stacktrace !== undefined && (
-        <div class="remark bad">
-          <pre tabIndex={0} aria-label="Stack of the last attempt">{last.stacktrace}</pre>
-        </div>
+        <Stack text={last.stacktrace} label="Stack of the last attempt" />
       )}
       {editing ? <EditAndRetry letter={letter} act={act} onClose={() => setEditing(false)} /> : (
         <>

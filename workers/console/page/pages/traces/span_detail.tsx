@@ -17,6 +17,9 @@ import {
   link,
   Pairs,
   Skeleton,
+  Stack,
+  STACK_NAMES,
+  stackOf,
   useLive,
 } from "../../kit/mod.ts";
 import { readPayload } from "./call_path.ts";
@@ -50,6 +53,7 @@ const SHOWN_ELSEWHERE = new Set([
   "engine.error_code",
   "engine.ended_by",
   "engine.kind",
+  ...STACK_NAMES,
 ]);
 /** Log lines shown; the rest is on the Logs page. */
 const LOG_LINES = 50;
@@ -65,6 +69,7 @@ export function SpanDetail(
 ): VNode {
   const { span } = row;
   const isCall = span.kind === "call";
+  const stack = stackOf(span.attributes);
   const request = readPayload(attributeText(span, "engine.request"));
   const response = readPayload(attributeText(span, "engine.response"));
   const sent = attributeNumber(span, "engine.request_chars");
@@ -81,6 +86,11 @@ export function SpanDetail(
         </div>
       )}
       <SpanFacts row={row} startMs={tree.startMs} nowMs={nowMs} />
+      {stack !== null && (
+        <Section title="Stack">
+          <Stack text={stack} />
+        </Section>
+      )}
       {isCall && <Why span={span} />}
       {isCall && (
         <Section title="Request">

@@ -199,6 +199,11 @@ export function ancestorsOf(tree: SpanTree, index: number): number[] {
   return found;
 }
 
+/** The first span that failed without a failed one below it: where the error came from. */
+export function failedRow({ rows }: SpanTree): SpanRow | undefined {
+  return rows.find(({ span, errorsBelow }) => span.failed && errorsBelow === 0);
+}
+
 /** Indices of the rows whose name or service contains a text, ignoring case; none for no text. */
 export function matchingRows(tree: SpanTree, text: string): number[] {
   const word = text.trim().toLowerCase();

@@ -4,6 +4,7 @@ import {
   ancestorsOf,
   attributeNumber,
   durationOf,
+  failedRow,
   functionOf,
   matchingRows,
   readSpan,
@@ -116,6 +117,19 @@ Deno.test("spanTree() counts descendants and their errors", () => {
 
   const counts = tree.rows.map((row) => [row.children, row.descendants, row.errorsBelow]);
   assert.deepEqual(counts, [[2, 3, 2], [1, 1, 1], [0, 0, 0], [0, 0, 0]]);
+});
+
+Deno.test("failedRow() is the span that an error came from, not one that passed it on", () => {
+  const tree = spanTree([
+    span({ id: "a", failed: true }),
+    span({ id: "b", parentId: "a", startMs: 1 }),
+    span({ id: "c", parentId: "a", startMs: 2, failed: true }),
+    span({ id: "d", parentId: "c", startMs: 3, failed: true }),
+    span({ id: "e", parentId: "a", startMs: 4, failed: true }),
+  ]);
+
+  assert.equal(failedRow(tree)?.span.id, "d");
+  assert.equal(failedRow(spanTree([span({ id: "a" })])), undefined);
 });
 
 Deno.test("spanTree() makes a span with a missing parent a root", () => {

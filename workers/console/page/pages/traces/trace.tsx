@@ -23,6 +23,7 @@ import {
   Skeleton,
   Split,
   Tabs,
+  useIsNarrow,
   useNow,
   useQuery,
   useQueryMember,
@@ -37,7 +38,15 @@ import { PathView } from "./path_view.tsx";
 import { readServiceMap } from "./service_map.ts";
 import { ServiceMapView } from "./service_map_view.tsx";
 import { SpanDetail } from "./span_detail.tsx";
-import { readSpan, serviceColours, type SpanTree, spanTree, type TraceSpan } from "./span_tree.ts";
+import {
+  durationOf,
+  failedRow,
+  readSpan,
+  serviceColours,
+  type SpanTree,
+  spanTree,
+  type TraceSpan,
+} from "./span_tree.ts";
 import { TRACE_BATCH_MS } from "./trace_summary.ts";
 import { type TimeWindow, wholeWindow } from "./waterfall.ts";
 import { Waterfall } from "./waterfall_view.tsx";
@@ -62,6 +71,7 @@ export function TraceView({ trace_id }: { trace_id: string }): VNode {
   const trace = useTraceSpans(trace_id);
   const { tree } = trace;
   const root = tree.rows[0]?.span;
+  useFailedSpan(trace);
   return (
     <Page
       fill
@@ -90,6 +100,21 @@ export function TraceView({ trace_id }: { trace_id: string }): VNode {
   );
 }
 
+/** Selects the span where a trace failed, once, unless the address names one. */
+function useFailedSpan({ status, tree }: TraceSpans): void {
+  const { router } = useShell();
+  const isNarrow = useIsNarrow();
+  const isDone = useRef(false);
+  useEffect(() => {
+    if (isDone.current || status !== "ready" || tree.isPending) return;
+    isDone.current = true;
+    // On phones the detail view would hide the trace.
+    if (isNarrow || router.route.value.query.has("span")) return;
+    const failed = failedRow(tree);
+    if (failed !== undefined) router.setQuery({ span: failed.span.id });
+  }, [status, tree, isNarrow]);
+}
+
 function NoSuchTrace(): VNode {
   return (
     <Empty
@@ -107,10 +132,18 @@ function TraceFacts({ trace: { tree, spans, total } }: { trace: TraceSpans }): V
   const now = useNow();
   const { startMs, endMs, isPending, rows } = tree;
   const failed = rows.filter(({ span }) => span.failed).length;
+  const nowMs = isPending ? Math.max(now, endMs) : endMs;
+  const rootMs = rows[0] === undefined ? 0 : durationOf(rows[0].span, nowMs);
+  const afterMs = nowMs - startMs - rootMs;
   return (
     <span class="trace-facts">
       <span class="num" title="When it started">{formatDateTime(startMs, true)}</span>
-      <b class="num">{formatDuration((isPending ? Math.max(now, endMs) : endMs) - startMs)}</b>
+      <b class="num">{formatDuration(rootMs)}</b>
+      {afterMs >= 1 && (
+        <span class="num" title="It went on for this long in calls that it did not wait for">
+          +{formatDuration(afterMs)}
+        </span>
+      )}
       <span class="num">
         {formatCount(rows.length)} {rows.length === 1 ? "span" : "spans"}
         {total > spans.length && ` of ${formatCount(total)}`}

@@ -15,9 +15,15 @@ export interface TraceSummary {
   /** The name of its first span. */
   readonly name: string;
   readonly worker: string;
+  /** The worker that did the work; `null`: none did. */
+  readonly ranBy: string | null;
+  /** Status of the response, if it began with an HTTP request. */
+  readonly httpStatus: number | null;
   readonly startMs: number;
-  /** Until now while it is running. */
+  /** Of its first span, as `engine why` says it; until now while it is running. */
   readonly durationMs: number;
+  /** How long it went on after that, in calls that its first span did not wait for. */
+  readonly afterMs: number;
   readonly spans: number;
   readonly errors: number;
   readonly errorCode: string | null;
@@ -35,18 +41,26 @@ export interface TraceFilter {
   readonly min: string;
   /** `1`: includes calls of functions of the engine. */
   readonly internal: string;
+  /** The time range in which a trace began, in milliseconds since 1970. */
+  readonly from: string;
+  readonly to: string;
 }
 
 /** Reads a summary; missing members become empty. */
 export function readTraceSummary(raw: Json): TraceSummary {
   const trace = objectOf(raw);
   const services = Array.isArray(trace.services) ? trace.services.map(textOf) : [];
+  const wholeMs = numberOf(trace.duration_ms);
+  const durationMs = numberOf(trace.root_ms, wholeMs);
   return {
     trace_id: textOf(trace.trace_id),
     name: textOf(trace.name) || "(without a name)",
     worker: textOf(trace.worker),
+    ranBy: textOf(trace.ran_by) || null,
+    httpStatus: typeof trace.http_status === "number" ? trace.http_status : null,
     startMs: numberOf(trace.start_ms),
-    durationMs: numberOf(trace.duration_ms),
+    durationMs,
+    afterMs: Math.max(0, wholeMs - durationMs),
     spans: numberOf(trace.span_count),
     errors: numberOf(trace.error_count),
     errorCode: textOf(trace.error_code) || null,
@@ -61,16 +75,28 @@ export function summariesPayload(
   limit: number,
   beforeMs?: number,
 ): JsonObject {
+  const to = numberOf(filter.to, Infinity);
+  const before = Math.min(beforeMs ?? Infinity, to);
+  return { limit, ...conditionsOf(filter), ...before < Infinity && { before_ms: before } };
+}
+
+/** The payload that counts the traces of a filter by time. */
+export function histogramPayload(filter: TraceFilter): JsonObject {
+  const to = numberOf(filter.to, 0);
+  return { ...conditionsOf(filter), ...to > 0 && { before_ms: to } };
+}
+
+function conditionsOf(filter: TraceFilter): JsonObject {
   const min = numberOf(filter.min, 0);
+  const from = numberOf(filter.from, 0);
   return {
-    limit,
     ...filter.text !== "" && { text: filter.text },
     ...filter.function_id !== "" && { function_id: filter.function_id },
     ...filter.worker !== "" && { worker: filter.worker },
     ...(filter.status === "ok" || filter.status === "error") && { status: filter.status },
     ...min > 0 && { min_duration_ms: min },
     ...filter.internal === "1" && { include_internal: true },
-    ...beforeMs !== undefined && { before_ms: beforeMs },
+    ...from > 0 && { since_ms: from },
   };
 }
 

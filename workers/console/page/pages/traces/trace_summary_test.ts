@@ -1,15 +1,32 @@
 import assert from "node:assert/strict";
-import { joinTraces, readTraceSummary, summariesPayload } from "./trace_summary.ts";
+import {
+  histogramPayload,
+  joinTraces,
+  readTraceSummary,
+  summariesPayload,
+} from "./trace_summary.ts";
 
-const NOTHING = { text: "", function_id: "", worker: "", status: "", min: "", internal: "" };
+const NOTHING = {
+  text: "",
+  function_id: "",
+  worker: "",
+  status: "",
+  min: "",
+  internal: "",
+  from: "",
+  to: "",
+};
 
 Deno.test("readTraceSummary() reads a summary", () => {
   const trace = readTraceSummary({
     trace_id: "a",
     name: "shop::buy",
-    worker: "shop",
+    worker: "engine-http",
+    ran_by: "shop",
+    http_status: 404,
     start_ms: 5,
-    duration_ms: 2.5,
+    duration_ms: 4,
+    root_ms: 2.5,
     span_count: 3,
     error_count: 1,
     error_code: "no_stock",
@@ -20,15 +37,24 @@ Deno.test("readTraceSummary() reads a summary", () => {
   assert.deepEqual(trace, {
     trace_id: "a",
     name: "shop::buy",
-    worker: "shop",
+    worker: "engine-http",
+    ranBy: "shop",
+    httpStatus: 404,
     startMs: 5,
     durationMs: 2.5,
+    afterMs: 1.5,
     spans: 3,
     errors: 1,
     errorCode: "no_stock",
     services: ["shop", "stock"],
     isPending: true,
   });
+});
+
+Deno.test("readTraceSummary() of an earlier engine has the duration of the whole trace", () => {
+  const { durationMs, afterMs, ranBy, httpStatus } = readTraceSummary({ duration_ms: 4 });
+
+  assert.deepEqual([durationMs, afterMs, ranBy, httpStatus], [4, 0, null, null]);
 });
 
 Deno.test("readTraceSummary() reads any value", () => {
@@ -50,6 +76,17 @@ Deno.test("summariesPayload() contains only the conditions of the filter", () =>
     include_internal: true,
     before_ms: 99,
   });
+});
+
+Deno.test("summariesPayload() and histogramPayload() have the time range of the filter", () => {
+  const filter = { ...NOTHING, from: "10", to: "20", worker: "shop" };
+
+  assert.deepEqual(histogramPayload(filter), { worker: "shop", since_ms: 10, before_ms: 20 });
+  assert.deepEqual(summariesPayload(filter, 5), { limit: 5, ...histogramPayload(filter) });
+  // Older ones of a page begin before its last trace, and never after the range.
+  assert.equal(summariesPayload(filter, 5, 15).before_ms, 15);
+  assert.equal(summariesPayload(filter, 5, 25).before_ms, 20);
+  assert.deepEqual(histogramPayload({ ...NOTHING, from: "soon" }), {});
 });
 
 Deno.test("summariesPayload() leaves out invalid conditions", () => {

@@ -28,6 +28,7 @@ import {
   Table,
   Time,
   Toggle,
+  useIsNarrow,
   useQuery,
   useQueryMember,
   useShell,
@@ -35,6 +36,7 @@ import {
 } from "../../kit/mod.ts";
 import { readServiceMap, workersOnly } from "./service_map.ts";
 import { WorkerSelect } from "../references.tsx";
+import { TraceHistogram } from "./histogram_view.tsx";
 import { ServiceMapView } from "./service_map_view.tsx";
 import { TraceView } from "./trace.tsx";
 import {
@@ -46,6 +48,10 @@ import {
   type TraceSummary,
 } from "./trace_summary.ts";
 
+/** Height of a row of two lines, in pixels. */
+const NARROW_ROW = 52;
+/** A trace that goes on for longer after its first span shows how long. */
+const AFTER_MS_MIN = 1;
 /** Traces fetched at once, and kept up to date. */
 const PAGE_TRACES = 200;
 /** Traces that the list holds after scrolling down. */
@@ -81,7 +87,14 @@ function Overview(): VNode {
 function Listed({ views }: { views: VNode }): VNode {
   const filter = useTraceFilter();
   return (
-    <Page title="Traces" fill actions={views} filters={<TraceFilters filter={filter} />}>
+    <Page
+      title="Traces"
+      fill
+      actions={views}
+      filters={<FindTraces filter={filter} />}
+      moreFilters={<TraceFilters filter={filter} />}
+    >
+      <TraceHistogram filter={filter.filter} />
       <TraceList filter={filter} />
     </Page>
   );
@@ -123,11 +136,24 @@ function useTraceFilter(): TraceFilterState {
     status: member("status"),
     min: member("min"),
     internal: member("internal"),
+    from: member("from"),
+    to: member("to"),
   };
   return { filter, typed, type, isPaused, pause };
 }
 
-/** The fields of the filter. */
+function FindTraces({ filter: state }: { filter: TraceFilterState }): VNode {
+  return (
+    <Search
+      label="Find traces"
+      placeholder="Function, worker or trace id"
+      value={state.typed}
+      onChange={state.type}
+    />
+  );
+}
+
+/** The other fields of the filter. */
 function TraceFilters({ filter: state }: { filter: TraceFilterState }): VNode {
   const [status, setStatus] = useQueryMember("status");
   const [worker, setWorker] = useQueryMember("worker");
@@ -136,12 +162,6 @@ function TraceFilters({ filter: state }: { filter: TraceFilterState }): VNode {
   const [called, setCalled] = useQueryMember("function");
   return (
     <>
-      <Search
-        label="Find traces"
-        placeholder="Function, worker or trace id"
-        value={state.typed}
-        onChange={state.type}
-      />
       <Select label="Outcome" quiet value={status} choices={STATUSES} onChange={setStatus} />
       <WorkerSelect value={worker} onChange={setWorker} />
       <Select label="Duration" quiet value={min} choices={DURATIONS} onChange={setMin} />
@@ -179,7 +199,11 @@ function TraceList({ filter: state }: { filter: TraceFilterState }): VNode {
     () => listed.traces.reduce((most, { durationMs }) => Math.max(most, durationMs), 0),
     [listed.traces],
   );
-  const columns = useMemo(() => columnsFor(slowest), [slowest]);
+  const isNarrow = useIsNarrow();
+  const columns = useMemo(() => isNarrow ? NARROW_COLUMNS : columnsFor(slowest), [
+    slowest,
+    isNarrow,
+  ]);
   if (listed.status === "loading" && listed.traces.length === 0) return <Skeleton rows={12} />;
   if (listed.status === "failed") {
     return <Failed what="Traces cannot be listed" error={listed.error} retry={listed.retry} />;
@@ -188,6 +212,7 @@ function TraceList({ filter: state }: { filter: TraceFilterState }): VNode {
     <Table
       label="Traces, the newest first"
       columns={columns}
+      rowHeight={isNarrow ? NARROW_ROW : undefined}
       items={listed.traces}
       keyOf={({ trace_id }) => trace_id}
       onOpen={({ trace_id }) => router.go(link("/traces", trace_id))}
@@ -200,6 +225,19 @@ function TraceList({ filter: state }: { filter: TraceFilterState }): VNode {
 function NoTraces({ filter }: { filter: TraceFilter }): VNode {
   const { router } = useShell();
   const isFiltered = Object.values(filter).some((value) => value !== "");
+  const { status, ...others } = filter;
+  if (status === "error") {
+    const isElsewhere = Object.values(others).some((value) => value !== "");
+    return (
+      <Empty
+        icon="check"
+        title={isElsewhere ? "None of these failed" : "No call failed"}
+        action={<Button onPress={() => router.setQuery({ status: null })}>Show all</Button>}
+      >
+        Every recorded trace {isElsewhere ? "that fits " : ""}ended without an error.
+      </Empty>
+    );
+  }
   if (isFiltered) {
     return (
       <Empty
@@ -277,16 +315,22 @@ function columnsFor(slowestMs: number): readonly Column<TraceSummary>[] {
       cell: (trace) => <TraceName trace={trace} />,
     },
     {
+      id: "status",
+      title: "HTTP",
+      width: "60px",
+      hide: "tablet",
+      cell: ({ httpStatus }) => httpStatus !== null && <HttpStatus status={httpStatus} />,
+    },
+    {
       id: "worker",
-      title: "Worker",
+      title: "Ran on",
       width: "minmax(90px, 1fr)",
-      hide: "phone",
-      cell: ({ worker }) => worker,
+      cell: (trace) => <RanOn trace={trace} />,
     },
     {
       id: "services",
       title: "Passes through",
-      width: "minmax(120px, 2fr)",
+      width: "minmax(100px, 1.4fr)",
       hide: "tablet",
       cell: ({ services }) => <span class="cut quiet">{services.join(", ")}</span>,
     },
@@ -301,7 +345,7 @@ function columnsFor(slowestMs: number): readonly Column<TraceSummary>[] {
     {
       id: "duration",
       title: "Duration",
-      width: "minmax(96px, 180px)",
+      width: "minmax(150px, 220px)",
       align: "end",
       cell: (trace) => <DurationBar trace={trace} slowestMs={slowestMs} />,
     },
@@ -313,6 +357,57 @@ function columnsFor(slowestMs: number): readonly Column<TraceSummary>[] {
       cell: ({ startMs }) => <Time ms={startMs} fine />,
     },
   ];
+}
+
+/** On phones a trace has two lines. */
+const NARROW_COLUMNS: readonly Column<TraceSummary>[] = [
+  {
+    id: "name",
+    title: "Trace",
+    width: "minmax(0, 1fr)",
+    cell: (trace) => (
+      <span class="two-lines">
+        <TraceName trace={trace} />
+        <span class="two-lines-more quiet">
+          {trace.httpStatus !== null && <HttpStatus status={trace.httpStatus} />}
+          <RanOn trace={trace} />
+          <span class="num">{counted(trace.spans, "span")}</span>
+        </span>
+      </span>
+    ),
+  },
+  {
+    id: "duration",
+    title: "Duration",
+    width: "84px",
+    align: "end",
+    cell: (trace) => (
+      <span class="two-lines end">
+        <span class="num">{durationText(trace)}</span>
+        <span class="quiet">
+          <Time ms={trace.startMs} />
+        </span>
+      </span>
+    ),
+  },
+];
+
+function HttpStatus({ status }: { status: number }): VNode {
+  const tone = status >= 500 ? "bad" : status >= 400 ? "warn" : "neutral";
+  return <Badge tone={tone} title={`The HTTP response had the status ${status}`}>{status}</Badge>;
+}
+
+/** The worker that did the work, not the one that received it. */
+function RanOn({ trace: { ranBy, worker } }: { trace: TraceSummary }): VNode {
+  return <span class="cut" title={`Received by ${worker}`}>{ranBy ?? worker}</span>;
+}
+
+function durationText({ isPending, durationMs }: TraceSummary): string {
+  return isPending ? "running" : formatDuration(durationMs);
+}
+
+function counted(count: number, what: string): string {
+  return `${formatCount(count)} ${what}${count === 1 ? "" : "s"}`;
 }
 
 function TraceName({ trace }: { trace: TraceSummary }): VNode {
@@ -330,13 +425,21 @@ function TraceName({ trace }: { trace: TraceSummary }): VNode {
 }
 
 function DurationBar({ trace, slowestMs }: { trace: TraceSummary; slowestMs: number }): VNode {
-  const { durationMs, errors, isPending } = trace;
+  const { durationMs, afterMs, errors, isPending } = trace;
   // The square root keeps short bars distinguishable beside a long one.
   const part = slowestMs > 0 ? Math.sqrt(durationMs / slowestMs) : 0;
   return (
     <span class="duration-bar">
       <i class={errors > 0 ? "bad" : ""} style={{ width: `${Math.round(part * 100)}%` }} />
-      <span class="num">{isPending ? "running" : formatDuration(durationMs)}</span>
+      {!isPending && afterMs >= AFTER_MS_MIN && (
+        <span
+          class="duration-after num"
+          title="It went on for this long in calls that it did not wait for"
+        >
+          +{formatDuration(afterMs)}
+        </span>
+      )}
+      <span class="num">{durationText(trace)}</span>
     </span>
   );
 }

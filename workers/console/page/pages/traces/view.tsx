@@ -5,13 +5,13 @@
  */
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { formatCount, formatDuration, JsonView } from "../../kit/mod.ts";
+import { formatCount, formatDuration, JsonView, trimZeros } from "../../kit/mod.ts";
 import type { RecordedPayload } from "./call_path.ts";
 import type { SpanTree } from "./span_tree.ts";
 import { ticksOf, type TimeWindow, WINDOW_MS_MIN } from "./waterfall.ts";
 
 /** Space of a tick, in pixels. */
-const TICK_WIDTH = 84;
+const TICK_WIDTH = 60;
 /** A shorter drag is a click, in pixels. */
 const DRAG_PIXELS_MIN = 5;
 
@@ -94,7 +94,7 @@ export function TraceAxis(
             class="axis-tick num"
             style={{ left: `${at * 100}%` }}
           >
-            {formatDuration(ms)}
+            {trimZeros(formatDuration(ms))}
           </span>
         ))}
         {drag && (

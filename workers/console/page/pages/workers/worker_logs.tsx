@@ -19,7 +19,8 @@ import {
   useTrigger,
   VirtualList,
 } from "../../kit/mod.ts";
-import { type LogLine, LogTail, readLogLine } from "../logs/log_lines.ts";
+import { fieldsText, type LogLine, LogTail, readLogLine } from "../logs/log_lines.ts";
+import { LogFields } from "../logs/log_table.tsx";
 
 /** Lines fetched at first. */
 const LOG_LINES = 500;
@@ -63,7 +64,10 @@ function Line({ line }: { line: LogLine }): VNode {
     <div role="listitem" class={`log-line ${line.level}`}>
       <Time ms={line.atMs} fine />
       <b>{line.level}</b>
-      <span class="cut mono" title={line.text}>{line.text}</span>
+      <span class="cut mono" title={[line.text, fieldsText(line)].join("\n").trim()}>
+        {line.text}
+        <LogFields line={line} />
+      </span>
       {line.traceId && <Link to={link("/traces", line.traceId)} label="Open the trace">trace</Link>}
     </div>
   );

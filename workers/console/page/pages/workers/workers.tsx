@@ -1,5 +1,5 @@
 /**
- * The Workers page, which opens first: every worker with its state and gauges, and the detail view
+ * The Workers page: every worker with its state and gauges, and the detail view
  * of one.
  *
  * @module
@@ -9,6 +9,7 @@ import { useMemo } from "preact/hooks";
 import type { WorkerStatus } from "../../../../../engine/ports/supervision.ts";
 import {
   Badge,
+  Button,
   type Column,
   type ConsolePage,
   Dot,
@@ -46,9 +47,18 @@ import {
   workerRows,
 } from "./worker_rows.ts";
 
-const SUPERVISED = { function_id: "engine::supervisor::list", items: "workers", key: ["name"] };
-const CONNECTIONS = { function_id: "engine::workers::list", items: "workers", key: ["id"] };
-const CHANGES = [{ type: "engine::supervisor-changed" }, { type: "engine::workers-available" }];
+/** The workers that the engine runs, built-in ones included. */
+export const SUPERVISED = {
+  function_id: "engine::supervisor::list",
+  items: "workers",
+  key: ["name"],
+};
+/** All connected workers. */
+export const CONNECTIONS = { function_id: "engine::workers::list", items: "workers", key: ["id"] };
+/** What changes both lists. */
+export const WORKER_CHANGES = [{ type: "engine::supervisor-changed" }, {
+  type: "engine::workers-available",
+}];
 const SPARK_SAMPLES = 60;
 
 const SHOWN = [
@@ -69,14 +79,14 @@ export const workersPage: ConsolePage = {
   view: Workers,
   onPhones: true,
   finders: [
-    { kind: "Worker", query: SUPERVISED, on: CHANGES, find: (item) => found(item as never) },
+    { kind: "Worker", query: SUPERVISED, on: WORKER_CHANGES, find: (item) => found(item as never) },
   ],
 };
 
 function Workers({ rest }: PageProps): VNode {
   const { router } = useShell();
-  const supervised = useQuery<WorkerStatus>(SUPERVISED, CHANGES);
-  const connections = useQuery<ConnectedWorker>(CONNECTIONS, CHANGES);
+  const supervised = useQuery<WorkerStatus>(SUPERVISED, WORKER_CHANGES);
+  const connections = useQuery<ConnectedWorker>(CONNECTIONS, WORKER_CHANGES);
   const [search, setSearch] = useQueryMember("q");
   const [shown, setShown] = useQueryMember("show");
   const gauges = useWorkerGauges();
@@ -128,7 +138,7 @@ function Workers({ rest }: PageProps): VNode {
               gauges={gauges.gauges}
               open={key}
               onOpen={(row) => go(row.key)}
-              empty={<NoWorkers isFiltered={all.length > 0} />}
+              empty={<NoWorkers count={all.length} shown={search === "" ? shown : ""} />}
             />
           )}
       </Split>
@@ -136,10 +146,20 @@ function Workers({ rest }: PageProps): VNode {
   );
 }
 
-function NoWorkers({ isFiltered }: { isFiltered: boolean }): VNode {
-  if (isFiltered) {
+/** `shown`: what is shown of them, if that alone left nothing. */
+function NoWorkers({ count, shown }: { count: number; shown: string }): VNode {
+  const { router } = useShell();
+  const showAll = <Button onPress={() => router.go("/workers")}>Show all workers</Button>;
+  if (count > 0 && shown === "trouble") {
     return (
-      <Empty icon="filter" title="No worker fits">
+      <Empty icon="check" title="All workers healthy" action={showAll}>
+        <p>{`${count} are up; none has failed, waits or was restarted after a failure.`}</p>
+      </Empty>
+    );
+  }
+  if (count > 0) {
+    return (
+      <Empty icon="filter" title="No worker fits" action={showAll}>
         <p>Search for less, or show all of them.</p>
       </Empty>
     );
