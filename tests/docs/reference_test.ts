@@ -76,12 +76,8 @@ Deno.test("the reference describes every function, and what each takes", () => {
   assert.match(text, /### `state::set`[^#]*Payload:[^#]*\| `scope` \| string/);
 });
 
-/** Workers whose functions have keys without a text still. */
-const UNDESCRIBED = ["engine-configuration", "engine-cron", "engine-queue", "engine-stream"];
-
 Deno.test("the reference says what every key of a function is", () => {
   const missing = pages.get("functions.md")!.split(/^## /m).slice(1)
-    .filter((section) => !UNDESCRIBED.includes(section.split("\n", 1)[0]!))
     .flatMap((section) => section.split(/^### /m).slice(1))
     .flatMap((part) =>
       [...part.matchAll(/^\| `([^`]+)` \| [^\n]* \| *(?:required *)?\|$/gm)]

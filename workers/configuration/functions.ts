@@ -22,6 +22,7 @@ import * as v from "../kit/schema.ts";
 import { expander, type References } from "./expand.ts";
 import {
   CHANGES_KEPT,
+  CONFIGURATION_ID,
   type ConfigurationChange,
   type ConfigurationRecord,
   type ConfigurationRecords,
@@ -43,27 +44,36 @@ const PAYLOAD_CHARS_MAX = 2 * VALUE_CHARS_MAX;
 /** A change with longer values than this is kept without them. */
 const CHANGE_CHARS_MAX = 16 * 1024;
 const ID_CHARS_MAX = 64;
-const ID = /^[a-z0-9_-]{1,64}$/;
 
 const Value = v.optional(v.unknown());
+const Id = v.described("1 to 64 lower case letters, digits, _ and -", v.string());
 const REQUESTS = {
   register: v.object({
-    id: v.string(),
-    name: v.opt(v.text(1, NAME_CHARS_MAX)),
-    description: v.opt(v.text(0, DESCRIPTION_CHARS_MAX)),
-    schema: Value,
-    initial_value: Value,
-    metadata: Value,
+    id: Id,
+    name: v.described("For people; default: the id", v.opt(v.text(1, NAME_CHARS_MAX))),
+    description: v.described("For people", v.opt(v.text(0, DESCRIPTION_CHARS_MAX))),
+    schema: v.described("JSON Schema of the value; default: any", Value),
+    initial_value: v.described("The value, if it has none yet", Value),
+    metadata: v.described("Any JSON, for those who show it", Value),
   }),
-  set: v.object({ id: v.string(), value: Value, expected_version: v.nullish(v.int(0)) }),
+  set: v.object({
+    id: Id,
+    value: v.described("All of the value; [redacted] keeps a secret", Value),
+    expected_version: v.described("Only if the value has this version", v.nullish(v.int(0))),
+  }),
   get: v.object({
-    id: v.string(),
-    raw: v.nullish(v.boolean(), false),
-    masked: v.nullish(v.boolean(), false),
+    id: Id,
+    raw: v.described("References as they were set, secrets masked", v.nullish(v.boolean(), false)),
+    masked: v.described("Secrets masked", v.nullish(v.boolean(), false)),
   }),
-  list: v.object({ cursor: v.opt(v.text(1, ID_CHARS_MAX)) }),
-  schema: v.object({ id: v.string() }),
-  history: v.object({ id: v.string() }),
+  list: v.object({
+    cursor: v.described(
+      "From the answer before: goes on behind it",
+      v.opt(v.text(1, ID_CHARS_MAX)),
+    ),
+  }),
+  schema: v.object({ id: Id }),
+  history: v.object({ id: Id }),
 } as const;
 
 /** Dependencies of {@linkcode Configurations}. */
@@ -371,7 +381,7 @@ function invalidRequest(op: string, problem: string): EngineError {
 }
 
 function checkId(id: string): void {
-  if (ID.test(id)) return;
+  if (CONFIGURATION_ID.test(id)) return;
   const shown = JSON.stringify(id.length > 80 ? `${id.slice(0, 80)}…` : id);
   const message = `${shown} is no id of a configuration: 1 to 64 lower case letters, digits, _ ` +
     "and -";

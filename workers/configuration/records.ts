@@ -8,6 +8,8 @@ import type { Store } from "../../engine/ports/store.ts";
 import { EngineError, thrownText } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 
+/** What an id may be. */
+export const CONFIGURATION_ID = /^[a-z0-9_-]{1,64}$/;
 /** Entries in all. */
 export const ENTRIES_MAX = 1_000;
 /** Changes that are kept of an entry. */

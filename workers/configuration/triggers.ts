@@ -8,6 +8,7 @@ import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import * as v from "../kit/schema.ts";
 import { fitTrigger } from "../kit/triggers.ts";
 import type { ChangeKind } from "../state/triggers.ts";
+import { CONFIGURATION_ID } from "./records.ts";
 
 /** What can happen to an entry; the last is reserved. */
 const EVENT_TYPES = [
@@ -31,7 +32,13 @@ export interface ConfigurationEvent {
 
 /** The config of a trigger; absent members match everything. */
 const Config = v.object({
-  configuration_id: v.nullish(v.text(1)),
+  configuration_id: v.nullish(v.pipe(
+    v.string(),
+    v.check(
+      (id) => CONFIGURATION_ID.test(id),
+      "expected an id: 1 to 64 lower case letters, digits, _ and -",
+    ),
+  )),
   event_types: v.nullish(v.list(v.picklist(EVENT_TYPES), EVENT_TYPES.length)),
   condition_function_id: v.nullish(v.text(1)),
 });

@@ -25,4 +25,5 @@ Deno.test("a trigger may name an entry, events and a condition", () => {
 Deno.test("a config that does not fit is refused with its problems", () => {
   assert.throws(() => read({ event_types: ["updated"] }), /event_types/);
   assert.throws(() => read({ configuration_id: "" }), /configuration_id/);
+  assert.throws(() => read({ configuration_id: "A b" }), /configuration_id: expected an id: 1 to/);
 });

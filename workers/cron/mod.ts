@@ -28,15 +28,20 @@ const Zone = v.pipe(v.string(), v.check(isZone, "expected a zone such as Europe/
 const Config = v.strictObject({ timezone: v.optional(Zone, "UTC") });
 
 const ListRequest = v.object({
-  function_id: v.opt(v.string()),
-  limit: v.nullish(v.int(1, JOBS_LISTED_MAX), JOBS_LISTED_MAX),
+  function_id: v.described("Only triggers of this function", v.opt(v.string())),
+  limit: v.described("How many at most", v.nullish(v.int(1, JOBS_LISTED_MAX), JOBS_LISTED_MAX)),
 });
 const NextRequest = v.object({
-  expression: v.string(),
-  timezone: v.opt(v.string()),
-  count: v.nullish(v.int(1, NEXT_MAX), NEXT_SHOWN),
+  expression: v.described(
+    "Second, minute, hour, day, month, day of week: 0 0 9 * * MON-FRI",
+    v.string(),
+  ),
+  timezone: v.described("Such as Europe/Berlin; default: that of the worker", v.opt(v.string())),
+  count: v.described("How many times", v.nullish(v.int(1, NEXT_MAX), NEXT_SHOWN)),
 });
-const RunRequest = v.object({ job_id: v.text(1) });
+const RunRequest = v.object({
+  job_id: v.described("Of engine::cron::list, or the id of its function", v.text(1)),
+});
 
 /** Calls functions at times. */
 export const cron: BuiltinWorker<v.InferOutput<typeof Config>> = {

@@ -90,6 +90,7 @@ const TYPES: Readonly<Record<string, readonly [payload: string, config: string]>
 };
 
 function payloadProblem(issue: v.BaseIssue<unknown>, received: unknown): string {
+  if (issue.type === "never") return "unknown key";
   if (hasOwnText(issue)) return issue.message;
   const type = TYPES[issue.type]?.[0];
   if (type) return `expected ${type}, received ${nameOf(received)}`;

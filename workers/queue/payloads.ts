@@ -29,26 +29,50 @@ const id = v.pipe(
   v.check((text) => text.isWellFormed(), "expected well-formed Unicode"),
 );
 const ms = v.int(0, QUEUE_TIME_MS_MAX);
+const name = v.described("Its name", v.string());
+/** A queue, or a topic whose subscribers have the queues. */
+const PLACE = {
+  queue: v.described("The queue, or a topic", v.opt(v.string())),
+  topic: v.described("The topic of durable subscribers", v.opt(v.string())),
+};
 
 /** How a job is kept and begun; for `engine::queue::enqueue` and the enqueue action. */
 export const JOB_OPTIONS = {
-  id: v.opt(id),
-  delay_ms: v.opt(ms),
-  run_at_ms: v.opt(v.int(0, AT_MS_MAX)),
-  priority: v.opt(v.int(0, PRIORITY_MAX)),
-  expires_ms: v.opt(v.int(1, QUEUE_TIME_MS_MAX)),
-  timeout_ms: v.opt(v.int(1, 604_800_000)),
-  keep_result_ms: v.opt(v.int(1, 604_800_000)),
+  id: v.described("The same id again within a day is the same job; default: a new one", v.opt(id)),
+  delay_ms: v.described("Not before so much later", v.opt(ms)),
+  run_at_ms: v.described(
+    "Not before this time, in milliseconds since 1970",
+    v.opt(v.int(0, AT_MS_MAX)),
+  ),
+  priority: v.described(
+    "Higher ones begin first; not in a fifo queue",
+    v.opt(v.int(0, PRIORITY_MAX)),
+  ),
+  expires_ms: v.described(
+    "A job that has not begun by then is dead",
+    v.opt(v.int(1, QUEUE_TIME_MS_MAX)),
+  ),
+  timeout_ms: v.described(
+    "Longest time of one attempt; default: that of the queue",
+    v.opt(v.int(1, 604_800_000)),
+  ),
+  keep_result_ms: v.described(
+    "How long engine::queue::result has what became of it; default: not",
+    v.opt(v.int(1, 604_800_000)),
+  ),
 };
 
 const ENQUEUE = v.object({
-  queue: v.string(),
-  function_id: v.text(1, FUNCTION_ID_CHARS_MAX),
-  namespace: v.opt(v.text(1, 200)),
-  data: v.optional(v.unknown()),
-  messageReceiptId: v.opt(id),
-  traceparent: v.opt(v.text(0, TRACEPARENT_CHARS_MAX)),
-  baggage: v.opt(v.text(0, 8_192)),
+  queue: name,
+  function_id: v.described("The function that does the job", v.text(1, FUNCTION_ID_CHARS_MAX)),
+  namespace: v.described("That of the function", v.opt(v.text(1, 200))),
+  data: v.described("The payload of the call", v.optional(v.unknown())),
+  messageReceiptId: v.described("The id of the receipt; default: a new one", v.opt(id)),
+  traceparent: v.described(
+    "The trace that the job continues; default: that of this call",
+    v.opt(v.text(0, TRACEPARENT_CHARS_MAX)),
+  ),
+  baggage: v.described("As in the header of that name", v.opt(v.text(0, 8_192))),
   ...JOB_OPTIONS,
 });
 
@@ -137,49 +161,51 @@ function isUsual(payload: Json): payload is JsonObject & EnqueueInput {
         (messageReceiptId as string).isWellFormed());
 }
 
-const name = v.string();
-
 /** For functions of one queue. */
 export const QueueRequest = v.object({ queue: name });
 
 /** For functions of one dead job. */
 export const MessageRequest = v.object({
-  queue: v.opt(name),
-  topic: v.opt(name),
-  message_id: id,
-  /** Takes the place of the payload that failed. */
-  data: v.optional(v.unknown()),
+  ...PLACE,
+  message_id: v.described("The id of the dead job", id),
+  data: v.described(
+    "Of redrive_message: takes the place of the payload that failed",
+    v.optional(v.unknown()),
+  ),
 });
 
 /** For functions of several dead jobs. */
 export const MessagesRequest = v.object({
-  queue: v.opt(name),
-  topic: v.opt(name),
-  message_ids: v.opt(v.list(id, IDS_MAX)),
+  ...PLACE,
+  message_ids: v.described("Ids of dead jobs; default: all", v.opt(v.list(id, IDS_MAX))),
 });
 
 /** For `engine::queue::peek`. */
 export const PeekRequest = v.object({
   queue: name,
-  limit: v.optional(v.int(1, LIMIT_MAX), 20),
+  limit: v.described("How many at most", v.optional(v.int(1, LIMIT_MAX), 20)),
 });
 
 /** For `engine::queue::dlq_messages`. */
 export const DeadRequest = v.object({
-  topic: v.opt(name),
-  queue: v.opt(name),
-  offset: v.optional(v.int(0, OFFSET_MAX), 0),
-  limit: v.optional(v.int(1, LIMIT_MAX), 50),
+  ...PLACE,
+  offset: v.described("So many are left out at the beginning", v.optional(v.int(0, OFFSET_MAX), 0)),
+  limit: v.described("How many at most", v.optional(v.int(1, LIMIT_MAX), 50)),
 });
 
 /** For `engine::durable::publish`. */
-export const PublishRequest = v.object({ topic: v.text(1, 400), data: v.optional(v.unknown()) });
+export const PublishRequest = v.object({
+  topic: v.described("Such as orders.created", v.text(1, 400)),
+  data: v.described("The message", v.optional(v.unknown())),
+});
 
 /** For `engine::queue::topic_stats`. */
-export const TopicRequest = v.object({ topic: v.text(1, 400) });
+export const TopicRequest = v.object({
+  topic: v.described("One with durable subscribers", v.text(1, 400)),
+});
 
 /** For `engine::queue::result`. */
-export const ResultRequest = v.object({ id });
+export const ResultRequest = v.object({ id: v.described("That of the receipt", id) });
 
 /** Description and schema of one function. */
 export interface QueueFormat {

@@ -32,7 +32,13 @@ const NAME_BYTES_MAX = 400;
 const PAGE = 500;
 
 const Config = v.object({
-  topic: v.text(1, NAME_BYTES_MAX),
+  topic: v.pipe(
+    v.text(1, NAME_BYTES_MAX),
+    v.check(
+      (topic) => !/(^|\.)[*>](\.|$)/.test(topic),
+      "expected no wildcard: durable topics have no patterns, those of subscribe do",
+    ),
+  ),
   condition_function_id: v.opt(v.text(1, 1_024)),
   queue_config: v.opt(v.object({
     type: v.opt(v.picklist(["standard", "fifo"])),

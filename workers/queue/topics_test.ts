@@ -178,6 +178,8 @@ for (
     { topic: "" },
     { topic: "x".repeat(100_000) },
     { topic: "ü".repeat(100) },
+    { topic: "orders.*" },
+    { topic: ">" },
     { topic: "a", queue_config: { maxRetries: 0 } },
     { topic: "a", queue_config: { delaySeconds: -1 } },
   ] as JsonObject[]

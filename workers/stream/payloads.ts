@@ -192,7 +192,11 @@ export const FORMATS: Readonly<
     description: "Changes an item in one step, as state::update does",
     request_format: payload([...PLACE, "ops"], {
       ...places,
-      ops: { type: "array", items: { type: "object" } },
+      ops: {
+        type: "array",
+        items: { type: "object" },
+        description: 'Such as {"type":"increment","path":"n","by":2}; those of state::update',
+      },
     }),
     response_format: changed,
   },
@@ -239,8 +243,8 @@ export const FORMATS: Readonly<
     response_format: {
       type: "object",
       properties: {
-        stream: { type: "array", items: { type: "object" } },
-        count: { type: "integer" },
+        stream: { type: "array", items: { type: "object" }, description: "Each {id, groups}" },
+        count: { type: "integer", description: "Streams in this page" },
         cursor: { type: "string", description: "For the next page, if there is one" },
       },
     },
