@@ -29,6 +29,8 @@ export interface AbsencesOptions {
   isOffered(function_id: string): boolean;
   /** In a cluster: whether some engine will keep the state in a moment. */
   isKeeperExpected(): boolean;
+  /** In a cluster: whether one of the engines keeps the state for all. */
+  isKeptTogether?(): boolean;
   /** In a cluster: whether the other engines cannot be reached. */
   isClusterAway?(): boolean;
   /** Why a function of a worker that is a directory is not there. */
@@ -49,7 +51,17 @@ export class EngineAbsences implements Absences {
     const lost = this.#options.directoryWorker(function_id, namespace);
     if (lost || namespace !== DEFAULT_NAMESPACE) return lost;
     const worker = this.#workerOf(function_id);
-    return worker && this.#builtinAbsence(worker.name);
+    return worker && (this.#keptAbsence(worker) ?? this.#builtinAbsence(worker.name));
+  }
+
+  /** Of a worker that would run here, or serve clients here, if an engine kept the state. */
+  #keptAbsence({ name, kept }: OfferingWorker): Absence | undefined {
+    const { isOffered, isKeptTogether, builtin } = this.#options;
+    if (kept === undefined || !isKeptTogether?.() || isOffered(kept)) return undefined;
+    const state = builtin(name)?.state;
+    if (state !== "queued" && state !== "ready") return undefined;
+    const reason = `no engine of the cluster keeps the state of ${name} now`;
+    return { reason, worker: name, command: "engine cluster status" };
   }
 
   #workerOf(function_id: string): OfferingWorker | undefined {

@@ -37,6 +37,28 @@ Deno.test("a function of a built-in worker that was never added names the comman
   }
 });
 
+Deno.test("a function of what no engine of a cluster keeps now names the command that says why", () => {
+  const of = (state: WorkerState, isOffered = false) =>
+    new EngineAbsences({
+      known: [{ ...KNOWN[0]!, kept: "state::get" }],
+      builtin: () => ({ state, reason: null }),
+      isOffered: () => isOffered,
+      isKeeperExpected: () => false,
+      isKeptTogether: () => true,
+      directoryWorker: () => undefined,
+    }).ofFunction("state::set", "default");
+
+  for (const state of ["queued", "ready"] as const) {
+    assert.deepEqual(of(state), {
+      reason: "no engine of the cluster keeps the state of engine-state now",
+      worker: "engine-state",
+      command: "engine cluster status",
+    });
+  }
+  assert.equal(of("stopped")?.command, "engine worker start engine-state");
+  assert.equal(of("ready", true), undefined);
+});
+
 Deno.test("a trigger type of a built-in worker names it, and all such types are known", () => {
   const it = absences();
 

@@ -230,6 +230,7 @@ class AssembledEngine implements Engine {
       builtin: (name) => this.#builtins?.status(name),
       isOffered: (id) => this.#router.directory.function(DEFAULT_NAMESPACE, id) !== undefined,
       isKeeperExpected: () => this.#keeping?.isExpected ?? false,
+      isKeptTogether: () => this.#keeping !== undefined,
       isClusterAway: () => this.#cluster?.engines.isConnected === false,
       directoryWorker: (id, namespace) => this.#project?.absence(id, namespace),
     });
