@@ -52,7 +52,7 @@ const REQUESTS = {
     id: Id,
     name: v.described("For people; default: the id", v.opt(v.text(1, NAME_CHARS_MAX))),
     description: v.described("For people", v.opt(v.text(0, DESCRIPTION_CHARS_MAX))),
-    schema: v.described("JSON Schema of the value; default: any", Value),
+    schema: v.described("JSON Schema of the value; without it anything fits", Value),
     initial_value: v.described("The value, if it has none yet", Value),
     metadata: v.described("Any JSON, for those who show it", Value),
   }),
