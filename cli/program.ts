@@ -65,7 +65,7 @@ export const HELP_GROUPS: Readonly<Record<string, readonly string[]>> = {
   "Workers:": ["worker", "ps", "functions", "types", "openapi"],
   "Call functions:": ["trigger", "repl", "publish", "subscribe", "cron", "queue"],
   "Data:": ["state", "stream", "config"],
-  "Look inside:": ["console", "top", "why", "doctor"],
+  "Look inside:": ["console", "top", "why", "doctor", "cluster"],
   "Other:": ["token", "completions"],
 };
 

@@ -296,7 +296,8 @@ export class Project implements Supervision {
     const before = this.#config;
     const present = await readConfigFile(path);
     if (present === undefined && before.path !== null) {
-      const message = `${path} was removed, so no entry of it can be changed; write it anew first`;
+      const message =
+        `${path} was removed, so no entry of it can be changed; create it again first`;
       throw new EngineError("config_invalid", message, { details: { problems: [message] } });
     }
     const text = present ?? embeddedText(before);

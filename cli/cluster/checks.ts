@@ -57,7 +57,7 @@ function checkVersions({ engines }: ClusterView): DoctorCheck {
   const name = "cluster versions";
   if (versions.size === 1) return check(name, "ok", `All engines are ${[...versions][0]}`, null);
   const each = engines.map(({ name, version }) => `${name} ${version}`).join(", ");
-  const remedy = "Well for an update in steps; then give all engines one version";
+  const remedy = "Fine during a rolling update; afterwards run one version on all engines";
   return check(name, "warn", `Engines differ: ${each}`, remedy, versions.size);
 }
 
@@ -73,7 +73,7 @@ function checkKeeper(view: ClusterView): DoctorCheck {
 function checkLog({ log, engines }: ClusterView): DoctorCheck {
   const name = "state log";
   if (log?.problem) {
-    const remedy = "See that the log's servers run and may be reached, as the message says";
+    const remedy = "Check that the servers of the log run and can be reached";
     return check(name, "fail", log.problem, remedy);
   }
   const late = engines.filter(isLate);
@@ -82,7 +82,7 @@ function checkLog({ log, engines }: ClusterView): DoctorCheck {
     return check(name, "ok", message, null, 0);
   }
   const each = late.map(({ name, log }) => `${name} (${lateText(log!)})`).join(", ");
-  const remedy = "See what keeps those engines busy; after a death of the keeper they need longer";
+  const remedy = "Check the load of those engines; until they catch up, a failover takes longer";
   return check(name, "warn", `Engines are behind: ${each}`, remedy, late.length);
 }
 
@@ -103,7 +103,7 @@ function checkDurability({ log }: ClusterView): DoctorCheck {
   const { kind, copies, require_sync, problem, applied } = log!;
   const name = "durability";
   if (problem !== null && applied === null) {
-    const message = "It is known when the log was opened";
+    const message = "The durability is known once the log is open";
     return check(name, "warn", message, "See the check of the state log");
   }
   if (!require_sync) {

@@ -77,7 +77,7 @@ for (
       engines: [HERE, row("b", { log: { ...LOG, seen_ms_ago: 9_000 } })],
     }],
     ["durability", "warn", /not on the disk yet/, { log: { ...LOG, require_sync: false } }],
-    ["durability", "warn", /known when the log was opened/, {
+    ["durability", "warn", /known once the log is open/, {
       log: { ...LOG, problem: "too old", applied: null },
     }],
     ["durability", "warn", /one copy/, { log: { ...LOG, copies: 1 } }],

@@ -78,7 +78,7 @@ export function whyAway({ problem }: ClusterView): string {
 export function renderCluster(view: ClusterView): string[] {
   if (view.cluster === null) return [ALONE];
   const { cluster, connected, engines } = view;
-  const away = `is away${whyAway(view)}: this engine goes on alone until it is back`;
+  const away = `is away${whyAway(view)}: this engine works alone until it is back`;
   return [
     `Cluster ${cluster}: ${count(engines.length, "engine")}, NATS ${
       connected ? "is reached" : away
@@ -137,7 +137,7 @@ function logLines({ log, engines }: ClusterView): string[] {
   const lags = engines.flatMap(({ name, log }) => log ? [`${name} ${lagOf(log)}`] : []);
   return [
     `Log: ${where}, ${sync}, ${renderBytes(log.bytes)} since its snapshot`,
-    `Has of it: ${lags.length === 0 ? lagOf(log) : lags.join("; ")}`,
+    `Applied: ${lags.length === 0 ? lagOf(log) : lags.join("; ")}`,
     ...log.problem === null ? [] : [`Problem: ${log.problem}`],
   ];
 }

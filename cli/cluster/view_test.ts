@@ -48,7 +48,7 @@ Deno.test("a cluster is shown with its engines, links, keeper, log and ends of l
     "",
     "Keeper: b, life 22",
     "Log: JetStream, 3 copies, refused unless it is safe on disk, 2 KiB since its snapshot",
-    "Has of it: a message 12, all; b message 9, 3 behind, not seen for 7s",
+    "Applied: a message 12, all; b message 9, 3 behind, not seen for 7s",
     "Links that ended: gone 2, away 1",
   ]);
 });
@@ -58,7 +58,7 @@ for (
     ["no keeper", { keeper: null }, /^Keeper: none; state, queues and cron wait for one$/m],
     ["a keeper without a link", { keeper: "33" }, /^Keeper: an engine without a link/m],
     ["no log", { log: null }, /^State: each engine keeps its own/m],
-    ["no NATS", { connected: false }, /NATS is away: this engine goes on alone/],
+    ["no NATS", { connected: false }, /NATS is away: this engine works alone/],
     ["Postgres", { log: { ...LOG, kind: "postgres", copies: null } }, /^Log: Postgres, refused/m],
     ["an unsafe log", { log: { ...LOG, require_sync: false } }, /not checked for sync/],
     [

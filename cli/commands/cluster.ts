@@ -20,10 +20,10 @@ Several engines as one: docs/how-to/cluster.md.`;
 /** Adds `engine cluster`. */
 export function addCluster(program: Command, terminal: Terminal): void {
   const group = program.command("cluster")
-    .description("Look after engines that are one system")
+    .description("Inspect the engines of a cluster")
     .addHelpText("after", EXAMPLES);
   group.command("status")
-    .description("Show the engines, the links to them, who keeps the state, and its log")
+    .description("Show the engines, their links, the keeper of the state and its log")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)

@@ -54,7 +54,7 @@ interface ChangeView {
 /** Adds `engine config`. */
 export function addConfig(program: Command, terminal: Terminal): void {
   const config = program.command("config")
-    .description("Configurations: list, read and change the values that workers follow")
+    .description("List, read and change configurations, values that workers follow")
     .addHelpText("after", EXAMPLES);
   addList(config, terminal);
   addGet(config, terminal);
@@ -89,7 +89,7 @@ function addGet(config: Command, terminal: Terminal): void {
       "Print the value of a configuration with its references expanded; secrets are masked",
     )
     .argument("<id>", "its id")
-    .option("--secrets", "print secrets, too")
+    .option("--secrets", "also print secrets")
     .option("--raw", "references as they were set, secrets masked")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)

@@ -80,7 +80,7 @@ async function runConsole(
   }
   await using running = await start(options, parts);
   terminal.out(`console  ${running.operatorUrl}`);
-  terminal.err("Press Ctrl-C to stop; the engine goes on without it");
+  terminal.err("Press Ctrl-C to stop; the engine keeps running");
   await show(running.operatorUrl, flags, terminal, parts);
   await interruptible(terminal, (signal) => {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -122,7 +122,7 @@ function typedOn(
   if (ofEngine) return { typed: { text: ofEngine, isOwn: false } };
   if (host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host)) return {};
   throw new CommandError(
-    `Other machines can reach ${host}; set ENGINE_CONSOLE_TOKEN to what a page has to ask for`,
+    `Other machines can reach ${host}; set ENGINE_CONSOLE_TOKEN to a token that pages must send`,
   );
 }
 

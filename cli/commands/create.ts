@@ -36,9 +36,9 @@ export function addCreate(
   writeProjectFiles: WriteProjectFiles = writeRealCopies,
 ): void {
   program.command("create")
-    .description("Make a project, or a worker for one, from a template")
+    .description("Create a project, or a worker for one, from a template")
     .option("--template <name>", "which template", "quickstart")
-    .option("--directory <dir>", "where to put it; made if it is not there")
+    .option("--directory <dir>", "directory to write to, created if needed")
     .option("--force", "write into a directory that is not empty")
     .addHelpText("after", CREATE_EXAMPLES)
     .action(async ({ template, directory, force }) => {
@@ -48,10 +48,10 @@ export function addCreate(
       await create({ template, directory, force: force ?? false, writeProjectFiles }, terminal);
     });
   program.command("project")
-    .description("Make projects")
+    .description("Create projects")
     .addHelpText("after", INIT_EXAMPLES)
     .command("init")
-    .description("Make a project in a new directory of that name")
+    .description("Create a project in a new directory of that name")
     .argument("<name>", "name of the project and its directory")
     .option("--template <name>", "which template", "quickstart")
     .option("--force", "write into a directory that is not empty")

@@ -42,7 +42,7 @@ interface RunView {
 /** Adds `engine cron`. */
 export function addCron(program: Command, terminal: Terminal): void {
   const cron = program.command("cron")
-    .description("Show and run functions that are called at times")
+    .description("List and run cron jobs")
     .addHelpText("after", EXAMPLES);
   addList(cron as unknown as Command, terminal);
   addNext(cron as unknown as Command, terminal);
@@ -52,7 +52,7 @@ export function addCron(program: Command, terminal: Terminal): void {
 function addList(cron: Command, terminal: Terminal): void {
   cron.command("list")
     .addHelpText("after", EXAMPLES)
-    .description("List cron triggers with their next time and last run")
+    .description("List cron jobs with their next time and last run")
     .argument("[function]", "only those of this function")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
@@ -102,7 +102,7 @@ function addNext(cron: Command, terminal: Terminal): void {
 function addRun(cron: Command, terminal: Terminal): void {
   cron.command("run")
     .addHelpText("after", EXAMPLES)
-    .description("Run a cron trigger now, besides its times; exit code 1 when it fails")
+    .description("Run a cron job now, in addition to its schedule; exit code 1 when it fails")
     .argument("<id>", "id of the trigger, or of its function")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)

@@ -70,8 +70,8 @@ interface FunctionSummary {
 export function addFunctions(program: Command, terminal: Terminal): void {
   program.command("functions")
     .description("List the functions that can be called")
-    .argument("[search]", "only those whose id contains this")
-    .option("--all", "the engine's own and internal ones too")
+    .argument("[search]", "only functions whose id contains this text")
+    .option("--all", "also the engine's own and internal ones")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)

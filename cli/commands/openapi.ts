@@ -76,7 +76,7 @@ async function readDocument(engine: EngineConnection): Promise<WrittenDocument> 
       if (code === "function_not_found") throw withoutHttp();
       if (code !== "version_mismatch") throw thrown;
       if (attempt < ATTEMPTS_MAX) continue;
-      throw new CommandError("The routes change all the time; try again when workers are steady");
+      throw new CommandError("The routes kept changing; try again when workers have settled");
     }
   }
 }

@@ -25,7 +25,7 @@ const COUNT_MAX = 1_000_000_000;
 /** Adds `engine publish`. */
 export function addPublish(program: Command, terminal: Terminal): void {
   program.command("publish")
-    .description("Send a message to all that are subscribed to a topic")
+    .description("Publish a message to a topic")
     .argument("<topic>", "such as orders.created")
     .argument("[data]", "JSON, else text; - for standard input; left out: null")
     .option("--url <url>", URL_HELP)
@@ -42,9 +42,9 @@ export function addPublish(program: Command, terminal: Terminal): void {
 /** Adds `engine subscribe`. */
 export function addSubscribe(program: Command, terminal: Terminal): void {
   program.command("subscribe")
-    .description("Print the messages of a topic as they are sent, one JSON a line, until Ctrl-C")
+    .description("Print messages of a topic as they arrive, one JSON per line, until Ctrl-C")
     .argument("<topic>", "a topic, or a pattern such as orders.* or orders.>")
-    .option("--count <number>", "end after so many messages")
+    .option("--count <number>", "exit after this many messages")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
     .addHelpText("after", SUBSCRIBE_EXAMPLES)

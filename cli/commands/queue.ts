@@ -69,22 +69,22 @@ interface DeadView extends Omit<WaitingView, "state" | "attempts"> {
 /** Adds `engine queue`. */
 export function addQueue(program: Command, terminal: Terminal): void {
   const queue = program.command("queue")
-    .description("Queues: what waits, what failed for good, pause and resume")
+    .description("Inspect queues, retry failed jobs, pause and resume")
     .addHelpText("after", EXAMPLES);
   addList(queue, terminal);
   addStats(queue, terminal);
   addPeek(queue, terminal);
   addAdd(queue, terminal);
   addDead(queue, terminal);
-  addDeadJobs(queue, terminal, "redrive", "Give dead letters out again, all or some");
+  addDeadJobs(queue, terminal, "redrive", "Retry dead letters, all or some");
   addDeadJobs(queue, terminal, "discard", "Delete dead letters, some or --all");
-  addSwitch(queue, terminal, "pause", "Begin no jobs until the queue is resumed");
-  addSwitch(queue, terminal, "resume", "Go on with a paused queue");
+  addSwitch(queue, terminal, "pause", "Pause a queue: no more jobs start until it is resumed");
+  addSwitch(queue, terminal, "resume", "Resume a paused queue");
 }
 
 function addList(queue: Command, terminal: Terminal): void {
   queue.command("list")
-    .description("List the queues with what they hold")
+    .description("List the queues with their numbers of jobs")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
@@ -110,7 +110,7 @@ function stateOf({ paused, is_counting }: QueueView): string {
 
 function addStats(queue: Command, terminal: Terminal): void {
   queue.command("stats")
-    .description("Print what one queue holds, how it is set, and the jobs that run")
+    .description("Print the counts, settings and running jobs of a queue")
     .argument("<queue>", "its name")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
@@ -124,9 +124,9 @@ function addStats(queue: Command, terminal: Terminal): void {
 
 function addPeek(queue: Command, terminal: Terminal): void {
   queue.command("peek")
-    .description("List jobs that wait, the next ones first")
+    .description("List waiting jobs, the next ones first")
     .argument("<queue>", "its name")
-    .option("--limit <n>", "at most so many (default: 20)")
+    .option("--limit <n>", "maximum number (default: 20)")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
@@ -151,7 +151,7 @@ function addPeek(queue: Command, terminal: Terminal): void {
 
 function addAdd(queue: Command, terminal: Terminal): void {
   queue.command("add")
-    .description("Put a call of a function into a queue, and print the receipt")
+    .description("Enqueue a call of a function and print the receipt")
     .argument("<queue>", "its name")
     .argument("<function>", "id of the function")
     .argument("[fields...]", "fields of its payload as key=value")
@@ -173,7 +173,7 @@ function addDead(queue: Command, terminal: Terminal): void {
     .description("List dead letters, the oldest first; with an id, one of them in full")
     .argument("<queue>", "its name")
     .argument("[job]", "id of one of them")
-    .option("--limit <n>", "at most so many (default: 50)")
+    .option("--limit <n>", "maximum number (default: 50)")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)

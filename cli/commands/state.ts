@@ -62,8 +62,8 @@ export function addState(
     });
   state.command("backup")
     .addHelpText("after", EXAMPLES)
-    .description("Copy the state to a file, also while the engine writes")
-    .argument("<file>", "where the copy goes; a file there is replaced")
+    .description("Back up the state to a file, also while the engine runs")
+    .argument("<file>", "file to write; an existing one is replaced")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
@@ -80,7 +80,7 @@ export function addState(
     });
   state.command("restore")
     .addHelpText("after", EXAMPLES)
-    .description("Put a backup in place of the state; only engines of a cluster may run")
+    .description("Replace the state by a backup; only engines of a cluster may run meanwhile")
     .argument("<file>", "a file that `engine state backup` wrote")
     .action(async (file) => {
       const restored = await restore(terminal, await offline(), absolute(terminal, file));

@@ -78,7 +78,7 @@ interface Place {
 /** Adds `engine stream`. */
 export function addStream(program: Command, terminal: Terminal): void {
   const stream = program.command("stream")
-    .description("Streams: list, read, write, send and follow items and events")
+    .description("List, read, write and follow items and events of streams")
     .addHelpText("after", EXAMPLES);
   addList(stream, terminal);
   addGet(stream, terminal);
@@ -94,7 +94,7 @@ function addList(stream: Command, terminal: Terminal): void {
     .description("List the streams, the groups of a stream, or the items of a group")
     .argument("[stream]", "its name")
     .argument("[group]", "one of its groups")
-    .option("--limit <n>", "at most so many items (default: 100)")
+    .option("--limit <n>", "maximum number of items (default: 100)")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
@@ -132,13 +132,13 @@ function addGet(stream: Command, terminal: Terminal): void {
 
 function addSet(stream: Command, terminal: Terminal): void {
   stream.command("set")
-    .description("Store an item, in place of the one there is; all that follow it get it")
+    .description("Store an item, replacing the one with that id; subscribers receive it")
     .argument("<stream>", "its stream")
     .argument("<group>", "its group")
     .argument("<item>", "its id")
     .argument("[fields...]", "its members as key=value")
     .option("--value <json>", "the whole item: JSON, @file, or - for standard input")
-    .option("--ttl-ms <n>", "remove it after so many milliseconds")
+    .option("--ttl-ms <n>", "remove it after this many milliseconds")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
@@ -181,7 +181,7 @@ function addDelete(stream: Command, terminal: Terminal): void {
 
 function addSend(stream: Command, terminal: Terminal): void {
   stream.command("send")
-    .description("Send an event to all that follow a group; nothing is stored")
+    .description("Send an event to the subscribers of a group; nothing is stored")
     .argument("<stream>", "its stream")
     .argument("<group>", "the group")
     .argument("<type>", "the name of the event, such as typing")
@@ -202,11 +202,11 @@ function addSend(stream: Command, terminal: Terminal): void {
 
 function addFollow(stream: Command, terminal: Terminal): void {
   stream.command("follow")
-    .description("Print the events of a stream, a group or an item as they come, until Ctrl-C")
+    .description("Follow the events of a stream, a group or an item, until Ctrl-C")
     .argument("<stream>", "its name")
     .argument("[group]", "one of its groups")
     .argument("[item]", "one item of that group")
-    .option("--count <number>", "end after so many events")
+    .option("--count <number>", "exit after this many events")
     .option("--json", "print each event as JSON, one a line")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
@@ -240,7 +240,7 @@ function addFollow(stream: Command, terminal: Terminal): void {
 
 function addStats(stream: Command, terminal: Terminal): void {
   stream.command("stats")
-    .description("Print the clients that follow streams, and what was sent to them")
+    .description("Print the subscribers of streams, and what was sent to them")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)

@@ -49,7 +49,7 @@ export function addToken(
   token.command("create")
     .addHelpText("after", EXAMPLES)
     .description("Create a token and print it, once; only a hash of it is stored")
-    .option("--name <name>", "what it is called in lists and logs (required)")
+    .option("--name <name>", "its name in lists and logs (required)")
     .option(
       "--allow <pattern...>",
       "functions that it may call and register, such as 'orders::*' (default: all)",

@@ -106,14 +106,14 @@ export function addTop(
   keyboard: Keyboard = keyboardAt(),
 ): void {
   program.command("top")
-    .description("Show live what functions and workers do")
+    .description("Show live rates, latencies and errors of functions, and workers")
     .addOption(
-      new Option("--sort <key>", "what comes first").choices(ORDERS).default("calls" as SortKey),
+      new Option("--sort <key>", "column to sort by").choices(ORDERS).default("calls" as SortKey),
     )
     .option("--interval <ms>", "time between two samples", "1000")
-    .option("--all", "those of the engine itself too")
-    .option("--once", "print one table and end")
-    .option("--json", "print JSON on one line and end, for programs")
+    .option("--all", "also the engine's own")
+    .option("--once", "print one table and exit")
+    .option("--json", "print JSON on one line and exit, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
     .addHelpText("after", EXAMPLES)

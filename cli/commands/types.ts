@@ -62,7 +62,7 @@ export function addTypes(program: Command, terminal: Terminal): void {
     .option("--lang <ts|py>", "the language: ts or py")
     .option("--out <file>", "write it to a file instead of standard output")
     .option("--watch", "write the file again whenever functions change, until Ctrl-C")
-    .option("--all", "the engine's own and internal functions too")
+    .option("--all", "also the engine's own and internal functions")
     .option("--namespace <name>", "functions of this namespace", "default")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)

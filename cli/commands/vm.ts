@@ -50,10 +50,10 @@ export function addVm(
   machine: VmMachine = realMachine,
 ): void {
   const vm = program.command("vm")
-    .description("Make this machine ready for workers in microVMs")
+    .description("Set this machine up for workers in microVMs")
     .addHelpText("after", EXAMPLES);
   vm.command("setup")
-    .description("Get what microVMs need and boot one as a check")
+    .description("Install what microVMs need and boot one as a check")
     .option("--dry-run", "print the commands and change nothing")
     .option("--kernel <file>", "the kernel that guests boot, a vmlinuz or vmlinux")
     .option("--modules <dir>", "the folder of its modules")
@@ -65,7 +65,7 @@ export function addVm(
       for (const line of reportLines(report)) terminal.out(line);
     });
   vm.command("status")
-    .description("Say whether microVMs can run here, with what, and what is missing")
+    .description("Show whether microVMs can run here, and what is missing")
     .option("--json", "print JSON on one line, for programs")
     .addHelpText("after", STATUS_EXAMPLES)
     .action(async (flags) => {

@@ -266,6 +266,6 @@ function invalid(message: string): EngineError {
 }
 
 function unreadable(path: string, reason: string): EngineError {
-  const message = `${path} cannot be read (${reason}); move it away and create tokens anew`;
+  const message = `${path} cannot be read (${reason}); move it away and create the tokens again`;
   return new EngineError("store_unavailable", message);
 }

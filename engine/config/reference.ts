@@ -88,7 +88,7 @@ export const CONFIG_TEXTS: ReferenceTexts = {
   "engine.cluster.tls.cert": "PEM file of the engine's own certificate",
   "engine.cluster.tls.key": "PEM file of its private key",
   "engine.cluster.insecure":
-    "Allows addresses that other machines reach without a secret, and a single copy",
+    "Allows addresses that other machines reach without a secret, and one replica of the log",
   "engine.cluster.engine_name": "Name of this engine in lists. Default: that of the machine",
   "engine.cluster.log":
     "Where state, queues and cron are kept: jetstream (default), postgres://…, or none",

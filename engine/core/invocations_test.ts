@@ -95,7 +95,7 @@ Deno.test("Invocations.find() finds nothing for invented ids", () => {
     const other = id.slice(0, at) + (id[at] === "e" ? "d" : "e") + id.slice(at + 1);
     assert.equal(find(table, other), undefined, other);
   }
-  // The bytes behind the id have no influence.
+  // The bytes after the id have no influence.
   for (let end = 0; end < 36; end++) {
     assert.equal(table.find(viewOf(bytesOf(id)), 0, end), undefined);
     assert.equal(table.find(viewOf(bytesOf(id)), end + 1, 36), undefined);

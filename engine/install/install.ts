@@ -164,7 +164,7 @@ async function run(
 }
 
 function cancelled(name: string): EngineError {
-  return new EngineError("cancelled", `The installation of ${name} is no longer wanted`);
+  return new EngineError("cancelled", `The installation of ${name} was cancelled`);
 }
 
 /**

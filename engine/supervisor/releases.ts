@@ -193,5 +193,5 @@ export class Releases {
 }
 
 function cancelled(name: string): EngineError {
-  return new EngineError("cancelled", `The preparation of ${name} is no longer wanted`);
+  return new EngineError("cancelled", `The preparation of ${name} was cancelled`);
 }

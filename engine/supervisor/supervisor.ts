@@ -141,7 +141,7 @@ export class Supervisor {
   ): Promise<Ended> {
     const group = this.#group(name);
     if (command.length === 0 || command[0] === "") {
-      throw new EngineError("INVALID_ARGUMENTS", `Say which command to run beside ${name}`);
+      throw new EngineError("INVALID_ARGUMENTS", `Missing command to run beside ${name}`);
     }
     const bounded = { command, output, signal, options };
     return await execWithin(group.running(replica), this.#tools.clock, bounded);

@@ -200,7 +200,7 @@ export class WorkerGroup {
     if (running) return running;
     const { state } = asked[0]!.tracker;
     const who = number === undefined ? `Worker ${name}` : `Replica ${number} of worker ${name}`;
-    const message = `${who} is ${state}, and a command is run only beside one that runs`;
+    const message = `${who} is ${state}, and commands run beside running workers only`;
     throw new EngineError("INVALID_ARGUMENTS", message, { details: { state } });
   }
 

@@ -368,7 +368,7 @@ Deno.test("a command needs a running worker, and a program to run", async () => 
 
   await assert.rejects(exec("w", ["ls"]), {
     code: "INVALID_ARGUMENTS",
-    message: "Worker w is stopped, and a command is run only beside one that runs",
+    message: "Worker w is stopped, and commands run beside running workers only",
     details: { state: "stopped" },
   });
   await assert.rejects(exec("w", ["ls"], 1), { message: /^Replica 1 of worker w is stopped/ });
@@ -376,7 +376,7 @@ Deno.test("a command needs a running worker, and a program to run", async () => 
   for (const command of [[], [""]]) {
     await assert.rejects(exec("w", command), {
       code: "INVALID_ARGUMENTS",
-      message: "Say which command to run beside w",
+      message: "Missing command to run beside w",
     });
   }
 });

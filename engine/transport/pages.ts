@@ -87,7 +87,7 @@ export class Pages {
       this.#options.log.error("a page could not be made", { path, reason: String(thrown) });
       return {
         status: 500,
-        message: `The page ${path} could not be made; the engine's log says why`,
+        message: `The page ${path} could not be created; see the engine's log`,
       };
     } finally {
       cancel();

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_testing.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:8f73b191dc5f0248994cbde1dc2ff59362a922a52d254929ad4b84e87bcb2a88
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:a3596aac4abe5eb4bd59ff3ffdea7662ab14680a65ccf0382b1ab5458bf03cba
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {
@@ -146,6 +146,10 @@ var ERRORS = {
     status: 500,
     retryable: false
   },
+  TRANSACTION_ERROR: {
+    status: 500,
+    retryable: false
+  },
   JSON_ERROR: {
     status: 500,
     retryable: false
@@ -279,6 +283,18 @@ var ERRORS = {
     retryable: false
   },
   launch_failed: {
+    status: 500,
+    retryable: false
+  },
+  too_few_descriptors: {
+    status: 500,
+    retryable: false
+  },
+  invalid_grant: {
+    status: 500,
+    retryable: false
+  },
+  expired: {
     status: 500,
     retryable: false
   },

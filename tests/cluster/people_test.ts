@@ -27,7 +27,7 @@ Deno.test({
     let status = "";
     await until(async () => {
       status = await print("cluster", "status");
-      return /Has of it: a message \d+, all; b message \d+, all/.test(status);
+      return /Applied: a message \d+, all; b message \d+, all/.test(status);
     }, () => status);
     assert.match(status, /^Cluster test: 2 engines, NATS is reached/);
     assert.match(status, /^[ab] \(keeper\)/m);

@@ -61,7 +61,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "the page says that the engine is gone and goes on by itself when it is back",
+  name: "the page says that the engine is gone and continues when it is back",
   ...browserTest,
   async fn() {
     await using world = await ConsoleWorld.start();

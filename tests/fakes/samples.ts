@@ -75,7 +75,7 @@ export function replicaStatus(changed: Partial<ReplicaStatus> = {}): ReplicaStat
   };
 }
 
-/** A span of a worker that took a millisecond and ended well, but for what is given. */
+/** A span of a worker that took a millisecond and succeeded, but for what is given. */
 export function span(fields: Partial<TraceSpan> & { readonly id: string }): TraceSpan {
   const startMs = fields.startMs ?? 0;
   return {

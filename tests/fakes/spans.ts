@@ -38,7 +38,7 @@ export function idOf(number: number, digits: number): string {
   return (number + 1).toString(16).padStart(digits, "0");
 }
 
-/** A call of `orders::create` that ended well after 10 ms. */
+/** A call of `orders::create` that succeeded after 10 ms. */
 export function callSpan(changes: Partial<CallSpan> = {}): CallSpan {
   return {
     seq: 1,
@@ -69,7 +69,7 @@ export function callSpan(changes: Partial<CallSpan> = {}): CallSpan {
   };
 }
 
-/** A span that ended well after 10 ms, with its attributes by name. */
+/** A span that succeeded after 10 ms, with its attributes by name. */
 export function storedSpan(
   changes: Partial<Omit<StoredSpan, "attributes">> = {},
   attributes: Record<string, SpanAttribute[1]> = {},

@@ -66,7 +66,7 @@ export class ClusterWorld {
   readonly calls = new Map<string, SimCall>();
   /** Of callers that are connected. */
   readonly open = new Set<SimCall>();
-  /** Calls that ended well; a run in which none does shows nothing. */
+  /** Calls that succeeded; a run in which none does shows nothing. */
   succeeded = 0;
   /** Of which so many ran at another engine. */
   far = 0;

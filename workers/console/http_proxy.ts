@@ -55,7 +55,7 @@ export class HttpProxy implements Disposable {
       throw new EngineError("NOT_FOUND", message);
     }
     const prepared = requestOf(request, base);
-    const timeout = new EngineError("timeout", `No whole answer came in ${REQUEST_MS} ms`);
+    const timeout = new EngineError("timeout", `No complete response within ${REQUEST_MS} ms`);
     const timer = new AbortController();
     const cancel = this.#clock.after(REQUEST_MS, () => timer.abort(timeout));
     const either = AbortSignal.any([signal, timer.signal]);

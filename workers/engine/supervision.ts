@@ -173,9 +173,14 @@ function registerCommands(registry: CheckedFunctions, host: SupervisionHost): vo
   add("stop", "Stops a worker until it is started again", Name, ({ name }) => {
     return supervision.stop(name);
   });
-  add("restart", "Stops a worker and starts it again", Restart, ({ name, reinstall }) => {
-    return supervision.restart(name, { reinstall: reinstall ?? false });
-  });
+  add(
+    "restart",
+    "Restarts a worker, one replica after the other",
+    Restart,
+    ({ name, reinstall }) => {
+      return supervision.restart(name, { reinstall: reinstall ?? false });
+    },
+  );
   add("add", "Adds a worker to config.yaml and starts it", Add, (payload) => {
     return supervision.add(readAdd(payload));
   });

@@ -594,6 +594,6 @@ function stackOf(error: unknown): { stacktrace: string | undefined } {
 
 /** For a bug of the engine: only the log says what it is. */
 function internalError(thrown: unknown): EngineError {
-  const message = "The request could not be answered; the log of the engine says why";
+  const message = "The request could not be answered; see the engine's log";
   return new EngineError("invocation_error", message, { cause: thrown });
 }

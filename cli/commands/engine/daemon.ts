@@ -176,7 +176,7 @@ export function addStop(
       const engine = await runningAt({ url }, terminal, machine);
       machine.end(engine.pid);
       if (!await hasEnded(engine.pid, timeoutMs, terminal, machine)) {
-        terminal.err(`It still runs after ${renderDuration(timeoutMs)}; its calls are cut`);
+        terminal.err(`It still runs after ${renderDuration(timeoutMs)}; its calls end now`);
         machine.end(engine.pid); // The second signal ends the drain.
         if (!await hasEnded(engine.pid, timeoutMs, terminal, machine)) {
           throw new ExitWith(EXIT_NOT_READY, [`error: Process ${engine.pid} has not ended`]);
@@ -207,7 +207,7 @@ export function addStatus(
   machine: DaemonMachine = thisMachine,
 ): void {
   program.command("status")
-    .description("Show whether the engine runs, what it serves and how its workers are")
+    .description("Show whether the engine runs, its addresses and the status of its workers")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)

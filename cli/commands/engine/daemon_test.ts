@@ -119,7 +119,7 @@ Deno.test("engine stop cuts calls that take longer than --timeout", async () => 
 
   assert.equal(await run("stop", "--timeout", "2"), 0);
   assert.equal(received(), 2);
-  assert.match(terminal.errText, /still runs after .*its calls are cut/);
+  assert.match(terminal.errText, /still runs after .*its calls end now/);
 });
 
 Deno.test("engine stop of a process that does not end fails with 3", async () => {

@@ -31,7 +31,7 @@ import { checkListeners } from "./doctor_listeners.ts";
 import { checkSuspects, readSuspects } from "../worker/diagnosis.ts";
 
 const EXAMPLES = `
-Exit codes: 0 nothing fails, 1 a check fails.
+Exit codes: 0 all checks pass, 1 a check fails.
 
 Examples:
   engine doctor
@@ -54,7 +54,7 @@ export function addDoctor(
   machine: () => Promise<DoctorMachine> = thisMachine,
 ): void {
   program.command("doctor")
-    .description("Check the engine, its workers and this machine, and say what to do")
+    .description("Check for common problems and suggest fixes")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
@@ -124,7 +124,7 @@ function renderChecks(checks: readonly DoctorCheck[]): string[] {
   const bad = (status: string): number => checks.filter((each) => each.status === status).length;
   const [warned, failed] = [bad("warn"), bad("fail")];
   const verdict = warned + failed === 0
-    ? `All ${checks.length} checks are well`
+    ? `All ${checks.length} checks passed`
     : `${count(failed, "check")} failed, ${count(warned, "warning")}, of ${checks.length}`;
   return [head!, ...body, verdict];
 }

@@ -90,14 +90,14 @@ function tripCheck(trips: readonly number[]): DoctorCheck {
     status,
     measured: median,
     message: `A call takes ${median} ms, the longest of ${trips.length} took ${longest} ms`,
-    remedy: status === "ok" ? null : "See what keeps this machine or the way to the engine busy",
+    remedy: status === "ok" ? null : "Check the load of this machine and the network to the engine",
   };
 }
 
 function skewCheck(skew: number | null): DoctorCheck {
   const name = "clock";
   if (skew === null) {
-    const message = "The engine did not say what time it has";
+    const message = "The engine did not report its time";
     return { name, status: "warn", measured: null, message, remedy: "Update the engine" };
   }
   const off = Math.abs(skew);
@@ -216,7 +216,7 @@ export function unreachable(thrown: unknown): DoctorCheck {
 /** A check that failed to measure. */
 export function unknown(name: string, thrown: unknown): DoctorCheck {
   const reason = thrown instanceof Error ? thrown.message : String(thrown);
-  const message = `It could not be looked at: ${reason}`;
+  const message = `It could not be checked: ${reason}`;
   return { name, status: "warn", measured: null, message, remedy: "See the message" };
 }
 

@@ -67,7 +67,7 @@ Deno.test("doctor prints its checks, and that all are ok", async () => {
     "ok      port 3111       It is free for http",
     "ok      port 3113       It is free for console",
     "ok      microVMs        Workers in microVMs run with KVM",
-    "All 11 checks are well",
+    "All 11 checks passed",
   ]);
   assert.equal(terminal.openConnections, 0);
 });
@@ -107,7 +107,7 @@ Deno.test("doctor continues when a check cannot be made", async () => {
   const { terminal, run } = setup("ok");
 
   assert.equal(await run({ vm: () => Promise.reject(new Error("no /proc")) }), 0);
-  assert.match(terminal.outText, /warn +microVMs +It could not be looked at: no \/proc/);
+  assert.match(terminal.outText, /warn +microVMs +It could not be checked: no \/proc/);
 });
 
 Deno.test("Control characters of a worker's name do not reach the terminal", async () => {

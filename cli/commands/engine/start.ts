@@ -44,10 +44,16 @@ export function addStart(program: Command, terminal: Terminal, start: Start = st
 /** Adds the options of a start to a command. */
 export function startOptions<Args extends unknown[]>(command: Command<Args>) {
   return command
-    .option("--config <file>", "what to run (default: config.yaml here, else embedded defaults)")
+    .option(
+      "--config <file>",
+      "configuration file (default: config.yaml here, else embedded defaults)",
+    )
     .option("--port <port>", "port for workers, instead of engine.port of the file")
-    .option("--log-level <level>", `least level that is logged: ${LOG_LEVELS.join(", ")}`)
-    .option("--accept-empty-state", "start although the state file is gone or another one, once");
+    .option("--log-level <level>", `minimum log level: ${LOG_LEVELS.join(", ")}`)
+    .option(
+      "--accept-empty-state",
+      "start although the state file is missing or was replaced, this once",
+    );
 }
 
 /** The options that {@linkcode startOptions} adds. */

@@ -48,7 +48,7 @@ Examples:
   engine worker add engine-state ./workers/a ./workers/b several at once
 
 A word with a slash is a directory, as is the name of one here with an engine.worker.yaml; key=value
-belongs to the word before it; any other word is the name of a worker that comes with the engine.
+belongs to the word before it; any other word is the name of a built-in worker.
 
 Exit codes: 0 all are ready, 1 one failed, 2 not understood, 3 not ready within --timeout, 130 after
 Ctrl-C (the engine goes on: see engine worker list).`;
@@ -59,7 +59,7 @@ export function addWorkerAdd(group: Command, terminal: Terminal): void {
     .description("Add workers to config.yaml and start them")
     .argument(
       "<workers...>",
-      "directories of workers, or names of those that come with the engine, with their key=value",
+      "directories of workers, or names of built-in workers, with their key=value",
     )
     .option("--isolation <kind>", "microvm or process (default: microvm on Linux, else process)")
     .option("--accel <what>", "what runs its microVM: auto, kvm or tcg (default: auto)")

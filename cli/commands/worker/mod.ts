@@ -40,7 +40,7 @@ import { renderStatus, renderWorkers } from "./view.ts";
 const EXAMPLES = `
 Examples:
   engine worker add ./workers/math-worker      a directory with an engine.worker.yaml
-  engine worker add engine-state               a worker that comes with the engine
+  engine worker add engine-state               a built-in worker
   engine worker list
   engine worker logs math-worker -f
   engine worker exec math-worker -- ls -l      a command beside it`;

@@ -92,7 +92,7 @@ Deno.test("worker stop waits until the worker has ended", async () => {
   assert.deepEqual(terminal.outLines, ["math is stopped (SIGTERM)"]);
 });
 
-Deno.test("worker restart waits for the next start, and --force installs anew", async () => {
+Deno.test("worker restart waits for the next start, and --force reinstalls", async () => {
   const replicas = [replicaStatus({ started_at_ms: 9 })] as unknown as Json;
   const terminal = setup([{ launch: 4 }, { launch: 4 }, { launch: 5, pid: 43, replicas }]);
 

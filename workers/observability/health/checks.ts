@@ -361,7 +361,7 @@ function damagedRecords({ status: { damaged } }: Store): HealthCheck {
     message: damaged.length === 0
       ? "No damaged record was met in the state file"
       : `${damaged.length} records of the state file are damaged: ${named(keys)}`,
-    remedy: remedyFor(status, "Write these keys anew, or restore a backup of the state file"),
+    remedy: remedyFor(status, "Write these keys again, or restore a backup of the state file"),
   };
 }
 

@@ -116,7 +116,7 @@ export function registerTraceFunctions(
       });
     },
   );
-  register("traces::map", "Who called what and who ran it, as a graph", mapHandler(setup));
+  register("traces::map", "Callers and callees of recent calls, as a graph", mapHandler(setup));
   register("traces::explain", "How a call went, and why", explainHandler(setup));
   register("sampling::rules", "Which part of the traces is recorded", () => rulesOf(traces, clock));
 }

@@ -62,7 +62,7 @@ Deno.test("attributeText() returns text only", () => {
 
 for (
   const [what, changes] of [
-    ["ended well", {}],
+    ["succeeded", {}],
     ["failed", { error_code: "oops", namespace: "eu" }],
     ["no worker ran", { callee: null, error_code: "function_not_found" }],
     ["still runs", { end_ms: null }],

@@ -148,7 +148,7 @@ const ABSENT_RETRY_S = 5;
 
 /**
  * Whether a query fails because no worker offers its function. It is then asked again every few
- * seconds, so that the page goes on by itself once a worker does.
+ * seconds, so that the page continues once a worker does.
  */
 export function useIsAbsent(query: Query<unknown>): boolean {
   const { status, error, retry } = query;
