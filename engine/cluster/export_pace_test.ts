@@ -23,7 +23,6 @@ function setup(lookMs = 0) {
         return router.directory.functions();
       },
       triggers: () => [],
-      worker: () => undefined,
       triggerTypes: () => [],
     },
     isEngine: () => false,

@@ -27,7 +27,7 @@ export type Exports = ReadonlyMap<string, string>;
 
 /** What the exports are made of. */
 export interface ExportSources {
-  readonly directory: Pick<Directory, "functions" | "triggerTypes" | "triggers" | "worker">;
+  readonly directory: Pick<Directory, "functions" | "triggerTypes" | "triggers">;
   /** Whether a connection leads to another engine. */
   isEngine(worker_id: string): boolean;
   /** Whether a built-in worker runs at one engine only, and that is this one. */
@@ -53,7 +53,6 @@ export function exportsOf(sources: ExportSources): Exports {
   const ids = new Set<string>();
   for (const view of directory.triggers()) {
     if (!isEverywhere(view) || sources.isEngine(view.worker_id)) continue;
-    if (isOwnLog(view, directory)) continue;
     ids.add(view.id);
     addTrigger(view, sources.times.of(view.id), add);
   }
@@ -66,14 +65,6 @@ export function* changes(before: Exports, after: Exports): Generator<string> {
   for (const [undo, frame] of after) if (before.get(undo) !== frame) yield frame;
   // In the other order, so that a trigger ends before its function.
   for (const undo of [...before.keys()].reverse()) if (!after.has(undo)) yield undo;
-}
-
-/** Built-in workers show the log of their own engine, whose lines they also list. */
-function isOwnLog(
-  { trigger_type, worker_id }: TriggerView,
-  directory: ExportSources["directory"],
-): boolean {
-  return trigger_type === "log" && directory.worker(worker_id)?.builtin === true;
 }
 
 type Add = (undo: unknown, frame: unknown) => void;

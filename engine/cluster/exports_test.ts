@@ -91,14 +91,3 @@ Deno.test("changes are what is new, and what is gone in the other order", () => 
   assert.deepEqual([...changes(before, after)], ["b2", "d", "-c", "-a"]);
   assert.deepEqual([...changes(after, after)], []);
 });
-
-Deno.test("a built-in worker hears the log of its own engine, workers that of all", () => {
-  const { openBuiltin, worker, frames } = setup();
-  const log = { ...TRIGGER, type: "registertrigger", trigger_type: "log" };
-  openBuiltin("engine-observability").say({ ...TYPE, id: "log", type: "registertriggertype" });
-  openBuiltin("engine-console").say({ ...log, id: "page" });
-  worker.say({ ...log, id: "alarm" });
-
-  const ids = frames().filter(({ type }) => type === "registertrigger").map(({ id }) => id);
-  assert.deepEqual(ids, ["alarm"]);
-});

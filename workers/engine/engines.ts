@@ -22,6 +22,7 @@ import type { CheckedFunctions } from "./functions.ts";
 /** Functions that other engines may have called, each for what this engine alone knows. */
 const ASKED = [
   "engine::workers::list",
+  "engine::logs::list",
   "engine::traces::list",
   "engine::traces::tree",
   "engine::traces::explain",

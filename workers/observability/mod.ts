@@ -19,6 +19,7 @@
  * @module
  */
 import type { CallTraces } from "../../engine/ports/telemetry.ts";
+import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { BuiltinWorker, EngineHost } from "../kit/define.ts";
 import { askEngines } from "../kit/engines.ts";
@@ -117,6 +118,8 @@ function assemble(
   const turns = new SearchTurns(clock);
   const isOperator = (caller?: string) =>
     caller !== undefined && directory.worker(caller)?.operator === true;
+  const ask = engines &&
+    ((function_id: string, payload: Json) => askEngines(worker, engines, function_id, payload));
   registerTraceFunctions(worker, {
     clock,
     traces,
@@ -126,7 +129,7 @@ function assemble(
     turns,
     isOperator,
     directory,
-    ask: engines && ((function_id, payload) => askEngines(worker, engines, function_id, payload)),
+    ask,
   });
   registerLogFunctions(worker, {
     store: logs,
@@ -136,13 +139,14 @@ function assemble(
     redactor,
     log: log.unrecorded,
     isOperator,
+    ask,
     parentOf: (trace_id, span_id) => parentOf(traces, trace_id, span_id),
   });
   registerBaggageFunctions(worker);
   const shared = { worker, clock, directory, log: log.tagged };
   const dispatcher = new TriggerDispatcher({ ...shared, spans: traces.spans });
   started.adopt(dispatcher, (it) => it.stop());
-  registerTriggers(worker, { dispatcher, spans, logs, index }, started);
+  registerTriggers(worker, { dispatcher, spans, logs, index, engines }, started);
   const intake = new TelemetryIntake({ clock, log: log.tagged, spans, logs });
   return { rings, spans, logs, intake, log };
 }
@@ -186,15 +190,16 @@ function configure(traces: CallTraces, { traces: config }: ObservabilityConfig):
 
 function registerTriggers(
   worker: Worker,
-  { dispatcher, spans, logs, index }: {
+  { dispatcher, spans, logs, index, engines }: {
     dispatcher: TriggerDispatcher;
     spans: SpanStore;
     logs: LogStore;
     index: TraceIndex;
+    engines: EngineHost["engines"];
   },
   started: AsyncDisposableStack,
 ): void {
-  const forLogs = started.adopt(new LogTriggers(dispatcher), (it) => it.stop());
+  const forLogs = started.adopt(new LogTriggers(dispatcher, engines), (it) => it.stop());
   forLogs.register(worker);
   started.defer(logs.listen((record) => forLogs.onRecord(record)));
   const forTraces = new TraceTriggers({

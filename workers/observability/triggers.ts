@@ -10,7 +10,7 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import type { Directory } from "../../engine/ports/directory.ts";
+import { type Directory, ENGINE_NAMESPACE, type Engines } from "../../engine/ports/directory.ts";
 import type { Log, LogFields, LogLevel } from "../../engine/ports/log.ts";
 import type { Spans } from "../../engine/ports/telemetry.ts";
 import { TriggerAction, type TriggerInstance } from "../../sdk/typescript/options.ts";
@@ -67,8 +67,12 @@ export class LogTriggers {
   /** The same as a list; `undefined` after a change. */
   #list: readonly LogSubscription[] | undefined;
 
-  constructor(dispatcher: TriggerDispatcher) {
+  readonly #engines: Pick<Engines, "life" | "list"> | undefined;
+
+  /** `engines`: those of the cluster, whose triggers get the name of this one. */
+  constructor(dispatcher: TriggerDispatcher, engines?: Pick<Engines, "life" | "list">) {
     this.#dispatcher = dispatcher;
+    this.#engines = engines;
     this.#quota = new TriggerQuota(dispatcher.directory);
   }
 
@@ -115,18 +119,28 @@ export class LogTriggers {
       function_id,
       text,
     });
+    const engine = this.#nameFor(trigger);
     const batch = new TriggerBatcher<LogRecord>(this.#dispatcher, {
       trigger,
       batchMs: batch_ms,
       payload: (records, dropped): Json => {
-        if (batch_ms === undefined) return wireLog(records[0]!);
+        if (batch_ms === undefined) return wireLog(records[0]!, engine);
         const kept = withinBytes(records);
-        return { logs: kept.map(wireLog), dropped: dropped + records.length - kept.length };
+        const logs = kept.map((record) => wireLog(record, engine));
+        return { logs, dropped: dropped + records.length - kept.length };
       },
     });
     this.#subscriptions.get(trigger.id)?.batch.stop();
     this.#subscriptions.set(trigger.id, { trigger, fits, batch });
     this.#list = undefined;
+  }
+
+  /** The name of this engine, for a page of another one. */
+  #nameFor({ namespace }: TriggerInstance): string | undefined {
+    const engines = this.#engines;
+    const isOfEngine = namespace?.startsWith(ENGINE_NAMESPACE) ?? false;
+    if (!engines || !isOfEngine || namespace === ENGINE_NAMESPACE + engines.life) return undefined;
+    return engines.list()[0]!.name;
   }
 
   /** Removes a trigger and discards its pending batch. */

@@ -521,6 +521,26 @@ Deno.test("1,000 log triggers share the thread: a burst of records is matched in
   assert.equal(worker.made.length, 10 * TELEMETRY_TRIGGERS_MAX);
 });
 
+Deno.test("records for a page of another engine have the name of theirs", async () => {
+  const { clock, dispatcher, worker } = setup();
+  const engines = { life: "here", list: () => [{ name: "b" }] } as never;
+  const triggers = new LogTriggers(dispatcher, engines);
+  const of = (life: string) => ({ ...trigger, id: life, namespace: `engine@${life}` });
+  triggers.add({ ...of("here"), config: { batch_ms: 100 } });
+  triggers.add({ ...of("elsewhere"), config: { batch_ms: 100 } });
+  triggers.add({ ...of("single"), config: {} });
+
+  triggers.onRecord({ ...newLog(), seq: 1 });
+  clock.tick(100);
+  await settle();
+
+  const engineIn = ({ payload }: (typeof worker.made)[number]) => {
+    const { logs, engine } = payload as { logs?: { engine?: string }[]; engine?: string };
+    return logs ? logs[0]!.engine : engine;
+  };
+  assert.deepEqual(worker.made.map(engineIn), ["b", undefined, "b"]);
+});
+
 Deno.test("A batch of large records is bounded in bytes, and counts the rest", async () => {
   const { clock, dispatcher, worker } = setup();
   const triggers = new LogTriggers(dispatcher);

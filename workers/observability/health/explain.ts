@@ -116,7 +116,7 @@ export function explain(
       error_code: attributeText(each, "engine.error_code") ?? null,
       span_id: each.span_id,
     })),
-    logs: logs.map(wireLog),
+    logs: logs.map((record) => wireLog(record)),
     ended_by: attributeText(span, "engine.ended_by") ?? null,
     stacktrace: attributeText(span, "exception.stacktrace") ?? null,
     trace_id: span.trace_id,

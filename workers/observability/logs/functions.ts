@@ -10,6 +10,7 @@ import type { CallContext } from "../../../sdk/typescript/options.ts";
 import { readTraceparent } from "../../../sdk/typescript/trace_context.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
+import type { EngineAnswer } from "../../kit/engines.ts";
 import { fit } from "../../kit/fit.ts";
 import * as v from "../../kit/schema.ts";
 import { cut, TELEMETRY_NAME_CHARS_MAX, TELEMETRY_TEXT_CHARS_MAX } from "../intake.ts";
@@ -37,6 +38,8 @@ export interface LogFunctionsSetup {
   readonly log: Log;
   /** Whether the caller, given by its connection, may remove records. */
   isOperator(caller: string | undefined): boolean;
+  /** Asks the other engines of the cluster; `undefined`: there are none. */
+  readonly ask?: ((function_id: string, payload: Json) => Promise<EngineAnswer[]>) | undefined;
   /** The parent of a running call's span, if known. */
   parentOf(trace_id: string, span_id: string): string | undefined;
 }
@@ -76,6 +79,7 @@ const ListRequest = v.nullish(
     after_seq: v.opt(v.number()),
     before_seq: v.opt(v.number()),
     sort_order: v.opt(v.picklist(["asc", "desc"])),
+    local: v.opt(v.boolean()),
   }),
   {},
 );
@@ -94,9 +98,11 @@ export function registerLogFunctions(
   const { store, clock, turns } = setup;
   worker.registerFunction(
     "engine::logs::list",
-    (payload, _metadata, { caller, function_id }) => {
+    async (payload, _metadata, { caller, function_id }) => {
       const query = fit(function_id, ListRequest, payload);
-      return listLogs(store, query, clock, (search) => turns.take(caller, search));
+      const own = await listLogs(store, query, clock, (search) => turns.take(caller, search));
+      if (!setup.ask || query.local || isOfOneEngine(query)) return own;
+      return joinLogs(own, await setup.ask(function_id, payload ?? {}), query);
     },
     { description: "Log records of all workers, the newest first" },
   );
@@ -186,7 +192,7 @@ function listLogs(
     order: sort_order ?? "desc",
   };
   const answer = ({ records, total, isCut }: LogPage): JsonObject => ({
-    logs: records.map(wireLog),
+    logs: records.map((record) => wireLog(record)),
     total,
     ...isCut && { is_cut: true },
     timestamp: clock.wall(),
@@ -196,6 +202,31 @@ function listLogs(
     : take(function* (turn) {
       return answer(yield* ring.search(filter, range, turn));
     });
+}
+
+/** Numbers of records, and places in a list, are those of one engine. */
+function isOfOneEngine({ offset, after_seq, before_seq }: v.InferOutput<typeof ListRequest>) {
+  return (offset ?? 0) > 0 || after_seq !== undefined || before_seq !== undefined;
+}
+
+/** A list with the records of other engines, each with the name of its engine. */
+function joinLogs(
+  own: JsonObject,
+  answers: readonly EngineAnswer[],
+  { limit, sort_order }: v.InferOutput<typeof ListRequest>,
+): JsonObject {
+  const logs = [...own.logs as JsonObject[]];
+  let total = own.total as number;
+  for (const { engine, result } of answers) {
+    const { logs: others, total: more } = result as { logs?: JsonObject[]; total?: number };
+    if (!Array.isArray(others)) continue;
+    logs.push(...others.map((log) => ({ ...log, engine })));
+    total += more ?? 0;
+  }
+  const timeOf = ({ timestamp_unix_nano }: JsonObject): number => Number(timestamp_unix_nano);
+  const direction = sort_order === "asc" ? 1 : -1;
+  logs.sort((one, other) => direction * (timeOf(one) - timeOf(other)));
+  return { ...own, logs: logs.slice(0, limit ?? LOG_LIST_LIMIT), total };
 }
 
 /** The lowest severity whose number is at least `severity_min`. */

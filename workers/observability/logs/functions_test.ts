@@ -12,12 +12,12 @@ import { RecordingWorker } from "../../../tests/fakes/recording_worker.ts";
 import { idOf, newLog } from "../../../tests/fakes/spans.ts";
 import { Redactor } from "../redact.ts";
 import { SearchTurns } from "../turns.ts";
-import { registerLogFunctions } from "./functions.ts";
+import { type LogFunctionsSetup, registerLogFunctions } from "./functions.ts";
 import { LogRing, LogStore } from "./store.ts";
 
 const TRACE = idOf(7, 32);
 
-function setup() {
+function setup(ask?: LogFunctionsSetup["ask"]) {
   const clock = new FakeClock();
   const lines: LogLine[] = [];
   const offers = new RecordingWorker();
@@ -36,7 +36,7 @@ function setup() {
     trace_id === TRACE && span_id === idOf(1, 16) ? idOf(2, 16) : undefined;
   const isOperator = (caller?: string) => caller === "boss";
   const turns = new SearchTurns(clock);
-  const parts = { store, clock, turns, directory, redactor, log, parentOf, isOperator };
+  const parts = { store, clock, turns, directory, redactor, log, parentOf, isOperator, ask };
   registerLogFunctions(offers, parts);
   const list = async (payload: Json = null) =>
     await offers.call("engine::logs::list", payload) as JsonObject;
@@ -165,4 +165,32 @@ Deno.test("engine::logs::clear returns how many records it removed", async () =>
     message: "1 records removed",
   });
   assert.equal((await list()).total, 0);
+});
+
+Deno.test("a list has the records of other engines by time, except where numbers or places are asked for", async () => {
+  const asked: Json[] = [];
+  const { clock, list, store } = setup((_function_id, payload) => {
+    asked.push(payload);
+    const nano = (ms: number): number => (clock.wall() + ms) * 1e6;
+    const logs = [{ body: "b2", timestamp_unix_nano: nano(5) }, {
+      body: "b1",
+      timestamp_unix_nano: nano(-5),
+    }];
+    return Promise.resolve([{ engine: "b", life: "1", result: { logs, total: 7 } }]);
+  });
+  const at_ms = clock.wall();
+  for (const body of ["a1", "a2"]) store.add(newLog({ at_ms, observed_ms: at_ms, body }));
+  const shown = async (payload: JsonObject) => {
+    const { logs, total } = await list(payload);
+    const names = (logs as JsonObject[]).map(({ body, engine }) => `${body}${engine ?? ""}`);
+    return `${names.join(" ")} of ${total}`;
+  };
+
+  assert.equal(await shown({}), "b2b a2 a1 b1b of 9");
+  assert.equal(await shown({ sort_order: "asc", limit: 3 }), "b1b a1 a2 of 9");
+  assert.deepEqual(asked, [{}, { sort_order: "asc", limit: 3 }]);
+  for (const own of [{ local: true }, { before_seq: 99 }, { after_seq: 0 }, { offset: 1 }]) {
+    assert.doesNotMatch(await shown(own), /b/);
+  }
+  assert.equal(asked.length, 2);
 });

@@ -85,10 +85,11 @@ export function isAtLeast(severity: Severity, least: Severity): boolean {
 }
 
 /** A record as PROTOCOL 5.8 specifies it, plus its `seq`. Nanoseconds are numbers. */
-export function wireLog(record: LogRecord): JsonObject {
+export function wireLog(record: LogRecord, engine?: string): JsonObject {
   const { seq, severity, body, trace_id, span_id, service_name, worker, replica } = record;
   return {
     seq,
+    ...engine !== undefined && { engine },
     timestamp_unix_nano: Math.round(record.at_ms * 1e3) * 1e3,
     observed_timestamp_unix_nano: Math.round(record.observed_ms * 1e3) * 1e3,
     severity_number: severityNumber(severity),

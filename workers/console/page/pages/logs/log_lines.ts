@@ -22,8 +22,12 @@ export type LogLevel = typeof LOG_LEVELS[number];
 
 /** A log line. */
 export interface LogLine {
-  /** Increases with every line, until the engine restarts. */
+  /** Increases with every line of an engine, until that restarts. */
   readonly seq: number;
+  /** Name of the other engine that has it; `null`: the one of this page. */
+  readonly engine: string | null;
+  /** What no other line has. */
+  readonly key: LogKey;
   /** Milliseconds since 1970, with fractions. */
   readonly atMs: number;
   readonly level: LogLevel;
@@ -40,6 +44,9 @@ export interface LogLine {
   /** The other attributes. */
   readonly attributes: Attributes;
 }
+
+/** Names a line. */
+export type LogKey = number | string;
 
 /** A filter for log lines; empty texts filter nothing. */
 export interface LogFilter {
@@ -78,8 +85,11 @@ export function readLogLine(raw: Json): LogLine {
   const attributes = attributesOf(record.attributes);
   const own = Object.entries(attributes).filter(([name]) => !name.startsWith("engine."));
   const replica = attributes["engine.replica"];
+  const [seq, engine] = [numberOf(record.seq), textOf(record.engine) || null];
   return {
-    seq: numberOf(record.seq),
+    seq,
+    engine,
+    key: engine === null ? seq : `${engine}/${seq}`,
     atMs: msOf(record.timestamp_unix_nano) || msOf(record.observed_timestamp_unix_nano),
     level: levelOf(textOf(record.severity_text), numberOf(record.severity_number)),
     text: plainText(textOf(record.body)),
@@ -170,7 +180,13 @@ export function plainText(text: string): string {
   return text.includes("\x1b") ? text.replaceAll(TERMINAL_CODES, "") : text;
 }
 
-/** The lines that a page holds, ordered by number. */
+/** Lines of one engine are in the order of their numbers, those of several by time. */
+function compare(one: LogLine, other: LogLine): number {
+  if (one.engine === other.engine) return one.seq - other.seq;
+  return one.atMs - other.atMs || ((one.engine ?? "") < (other.engine ?? "") ? -1 : 1);
+}
+
+/** The lines that a page holds, in order. */
 export class LogTail {
   readonly #max: number;
   #lines: LogLine[] = [];
@@ -229,37 +245,23 @@ export class LogTail {
   }
 
   #unknown(lines: readonly LogLine[]): LogLine[] {
-    const last = this.#lines.at(-1)?.seq ?? -Infinity;
-    const sorted = [...lines].sort((a, b) => a.seq - b.seq);
-    const distinct = sorted.filter((line, i) => line.seq !== sorted[i - 1]?.seq);
+    const last = this.#lines.at(-1);
+    const sorted = [...lines].sort(compare);
+    const distinct = sorted.filter(({ key }, i) => key !== sorted[i - 1]?.key);
     // The usual case: all of them are newer.
-    if ((distinct[0]?.seq ?? 0) > last) return distinct;
-    return distinct.filter(({ seq }) => !this.#has(seq));
-  }
-
-  #has(seq: number): boolean {
-    let low = 0;
-    let high = this.#lines.length - 1;
-    while (low <= high) {
-      const middle = (low + high) >> 1;
-      const found = this.#lines[middle]!.seq;
-      if (found === seq) return true;
-      if (found < seq) low = middle + 1;
-      else high = middle - 1;
-    }
-    return false;
+    if (!last || !distinct[0] || compare(distinct[0], last) > 0) return distinct;
+    const held = new Set(this.#lines.map(({ key }) => key));
+    return distinct.filter(({ key }) => !held.has(key));
   }
 
   #joined(fresh: readonly LogLine[]): LogLine[] {
     const held = this.#lines;
-    if (held.length === 0 || fresh[0]!.seq > held.at(-1)!.seq) return [...held, ...fresh];
-    return [...held, ...fresh].sort((a, b) => a.seq - b.seq);
+    if (held.length === 0 || compare(fresh[0]!, held.at(-1)!) > 0) return [...held, ...fresh];
+    return [...held, ...fresh].sort(compare);
   }
 }
 
-/** How many lines have a higher number. */
-export function countNewer(lines: readonly LogLine[], seq: number): number {
-  let count = 0;
-  while (count < lines.length && lines[lines.length - 1 - count]!.seq > seq) count++;
-  return count;
+/** How many lines come after one; all when it is not there. */
+export function countNewer(lines: readonly LogLine[], key: LogKey | undefined): number {
+  return lines.length - 1 - lines.findLastIndex((line) => line.key === key);
 }

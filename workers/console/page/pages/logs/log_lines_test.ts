@@ -33,6 +33,8 @@ const STORED = {
 Deno.test("readLogLine() reads a stored record", () => {
   assert.deepEqual(readLogLine(STORED), {
     seq: 12,
+    engine: null,
+    key: 12,
     atMs: 1700000000000.5,
     level: "warn",
     text: "Stock is low",
@@ -197,6 +199,19 @@ Deno.test("LogTail.clear() drops lines and counts", () => {
   tail.clear();
 
   assert.deepEqual([numbers(tail), tail.dropped], [[], 0]);
+});
+
+Deno.test("lines of several engines are in the order of time, each once though numbers are equal", () => {
+  const line = (seq: number, ms: number, engine?: string) =>
+    readLogLine({ seq, timestamp_unix_nano: `${ms}000000`, ...engine && { engine } });
+  const tail = new LogTail();
+
+  assert.equal(tail.add([line(1, 100), line(2, 300)]), 2);
+  assert.equal(tail.add([line(1, 200, "b"), line(2, 400, "b"), line(2, 250, "c")]), 3);
+  assert.equal(tail.add([line(2, 400, "b"), line(2, 300), line(3, 500)]), 1);
+
+  assert.deepEqual(tail.lines.map(({ key }) => key), [1, "b/1", "c/2", 2, "b/2", 3]);
+  assert.equal(countNewer(tail.lines, "c/2"), 3);
 });
 
 Deno.test("countNewer() counts the lines after a number, even one that was pushed out", () => {

@@ -35,6 +35,7 @@ import {
   countNewer,
   fieldsOf,
   fieldsText,
+  type LogKey,
   type LogLevel,
   type LogLine,
   splitAtWord,
@@ -72,15 +73,15 @@ interface LogTableProps {
 /** A table of log lines. */
 export function LogTable(props: LogTableProps): VNode {
   const { logs, isHeld = false, onHold } = props;
-  const [chosen, choose] = useState<number | null>(null);
+  const [chosen, choose] = useState<LogKey | null>(null);
   const box = useFocusBack(chosen !== null);
-  const [reach, setReach] = useState<number | null>(null);
+  const [reach, setReach] = useState<LogKey | null>(null);
   const frozen = useRef(logs.lines);
   if (!isHeld) frozen.current = logs.lines;
   const lines = frozen.current;
-  const waiting = isHeld ? countNewer(logs.lines, lines.at(-1)?.seq ?? -1) : 0;
+  const waiting = isHeld ? countNewer(logs.lines, lines.at(-1)?.key) : 0;
   const older = async () => {
-    const first = logs.lines[0]?.seq;
+    const first = logs.lines[0]?.key;
     onHold?.(false);
     await logs.loadOlder();
     // The line that was the first stays visible.
@@ -88,14 +89,14 @@ export function LogTable(props: LogTableProps): VNode {
   };
   const goOn = () => {
     onHold?.(false);
-    setReach(logs.lines.at(-1)?.seq ?? null);
+    setReach(logs.lines.at(-1)?.key ?? null);
   };
   if (logs.status === "failed") {
     return <Failed what="Logs cannot be read" error={logs.error} retry={logs.retry} />;
   }
   if (logs.status === "loading" && lines.length === 0) return <Skeleton rows={12} />;
   if (lines.length === 0) return <>{props.empty}</>;
-  const line = lines.find(({ seq }) => seq === chosen);
+  const line = lines.find(({ key }) => key === chosen);
   return (
     <Split detail={line && <LineDetail line={line} onClose={() => choose(null)} />}>
       <div ref={box} class="said-box">
@@ -140,11 +141,11 @@ function Notes({ logs, onOlder }: { logs: Logs; onOlder: () => void }): VNode | 
 
 interface LinesProps extends LogTableProps {
   readonly lines: readonly LogLine[];
-  /** Number of the selected line. */
-  readonly chosen: number | null;
-  readonly choose: (seq: number | null) => void;
-  /** Number of the line to scroll to instead of the selected one. */
-  readonly reach: number | null;
+  /** Key of the selected line. */
+  readonly chosen: LogKey | null;
+  readonly choose: (key: LogKey | null) => void;
+  /** Key of the line to scroll to instead of the selected one. */
+  readonly reach: LogKey | null;
   readonly onAtEnd: (atEnd: boolean) => void;
 }
 
@@ -152,22 +153,22 @@ function Lines(props: LinesProps): VNode {
   const { lines, chosen, choose, reach, word = "", hideTrace = false, isHeld = false } = props;
   const id = useId();
   const rowHeight = useIsNarrow() ? NARROW_ROW_HEIGHT : ROW_HEIGHT;
-  const placeOf = (wanted: number | null): number =>
-    wanted === null ? -1 : lines.findIndex(({ seq }) => seq === wanted);
+  const placeOf = (wanted: LogKey | null): number =>
+    wanted === null ? -1 : lines.findIndex(({ key }) => key === wanted);
   const at = placeOf(chosen);
   const keyDown = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
     if (event.target !== event.currentTarget) return;
     const to = rowAfterKey(event.key, at < 0 ? lines.length : at, lines.length, PAGE_ROWS);
     if (to === undefined) return;
     event.preventDefault();
-    choose(lines[to]!.seq);
+    choose(lines[to]!.key);
   };
   return (
     <div class="log-lines">
       <VirtualList
         items={lines}
         rowHeight={rowHeight}
-        keyOf={({ seq }) => seq}
+        keyOf={({ key }) => key}
         role="rowgroup"
         box={{
           role: "grid",
@@ -188,8 +189,8 @@ function Lines(props: LinesProps): VNode {
             height={rowHeight}
             word={word}
             hideTrace={hideTrace}
-            isChosen={line.seq === chosen}
-            onPress={() => choose(line.seq === chosen ? null : line.seq)}
+            isChosen={line.key === chosen}
+            onPress={() => choose(line.key === chosen ? null : line.key)}
           />
         )}
       />
@@ -227,6 +228,7 @@ function Line({ id, line, place, height, word, hideTrace, isChosen, onPress }: L
       <span role="gridcell" class="log-worker cut">
         {line.worker}
         {line.replica !== null && line.replica > 1 && <span class="quiet">#{line.replica}</span>}
+        {line.engine !== null && <span class="quiet">@{line.engine}</span>}
       </span>
       <span role="gridcell" class="log-text cut">
         <Marked text={line.text} word={word} />

@@ -117,7 +117,10 @@ async function newestLines(
 async function olderLines(live: Live, filter: LogFilter, tail: LogTail): Promise<LogLine[]> {
   const first = tail.lines[0];
   if (first === undefined) return [];
-  const payload = { ...listPayload(filter), before_seq: first.seq };
+  // Numbers are those of one engine; lines of this time that are known already are not added.
+  const isOfOne = tail.lines.every(({ engine }) => engine === null);
+  const before = isOfOne ? { before_seq: first.seq } : { end_time: first.atMs };
+  const payload = { ...listPayload(filter), ...before };
   return linesOf(await live.call("engine::logs::list", payload));
 }
 

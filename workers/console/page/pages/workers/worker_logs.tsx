@@ -83,11 +83,13 @@ function useWorkerLog(name: string): Pick<Query<never>, "status" | "error" | "re
   const [state, setState] = useState<CallFailure | "loading" | "ready">("loading");
   const [asked, setAsked] = useState(0);
   const take = (records: readonly Json[]) => {
-    if (tail.current.add(records.map(readLogLine)) > 0) setLines(tail.current.lines);
+    // Another engine may have a worker of that name.
+    const own = records.map(readLogLine).filter(({ engine }) => engine === null);
+    if (tail.current.add(own) > 0) setLines(tail.current.lines);
   };
   useEffect(() => {
     let isOver = false;
-    const payload = { worker: name, limit: LOG_LINES };
+    const payload = { worker: name, limit: LOG_LINES, local: true };
     live.call("engine::logs::list", payload).then((found) => {
       if (isOver) return;
       take((found as { logs: Json[] }).logs);
