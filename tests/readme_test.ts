@@ -125,6 +125,59 @@ Deno.test("the YAML and JSON of the documents can be read", () => {
   }
 });
 
+Deno.test("the YAML of the documents is what the engine takes", async () => {
+  await using project = await makeProject();
+  const path = `${project.path}/config.yaml`;
+  // A variable without a default has to be set.
+  const env = Object.fromEntries(
+    ["ENGINE_TOKEN", "NATS_USER", "NATS_PASSWORD"].map((name) => [name, "set"]),
+  );
+  const wrong: string[] = [];
+  let checked = 0;
+  for (const { path: page, code } of examplesOf(PAGES, "yaml")) {
+    const [, key = ""] = /^(\w+):/m.exec(code)!;
+    if (key === "name") continue; // A manifest, checked above.
+    const nested = `workers:\n  - name: engine-observability\n    config:\n      metrics:\n` +
+      code.replaceAll(/^/gm, "        ");
+    try {
+      const text = key === "alerts" ? nested : code.replace(/^ *tls:.*\n/m, ""); // No such files.
+      parseConfig(text, path, builtinWorkers, env);
+    } catch (thrown) {
+      wrong.push(`${page}: ${(thrown as Error).message}`);
+    }
+    checked++;
+  }
+
+  assert.deepEqual(wrong, []);
+  assert.ok(checked >= 12);
+});
+
+Deno.test("the JavaScript of the documents can be parsed", async () => {
+  const found = [
+    ...examplesOf(PAGES, "js"),
+    ...examplesOf(PAGES, "html").flatMap(({ path, number, code }) =>
+      [...code.matchAll(/<script type="module">\n([^]*?)<\/script>/g)]
+        .map(([, script]) => ({ path, number, code: script! }))
+    ),
+  ];
+  for (const { path, code } of found) {
+    const args = ["fmt", "--ext", "js", "-"];
+    const child = new Deno.Command(Deno.execPath(), {
+      args,
+      stdin: "piped",
+      stdout: "null",
+      stderr: "piped",
+    }).spawn();
+    const writer = child.stdin.getWriter();
+    await writer.write(new TextEncoder().encode(code));
+    await writer.close();
+
+    const { success, stderr } = await child.output();
+    assert.ok(success, `${path}:\n${code}\n${new TextDecoder().decode(stderr)}`);
+  }
+  assert.ok(found.length >= 3);
+});
+
 function checkYaml(code: string, path: string): void {
   const { errors } = parseDocument(code);
   assert.deepEqual(errors, [], `${path}:\n${code}`);

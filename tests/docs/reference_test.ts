@@ -8,6 +8,7 @@ import assert from "node:assert/strict";
 import { CONFIG_TEXTS, MANIFEST_TEXTS } from "../../engine/config/reference.ts";
 import { ERRORS } from "../../sdk/typescript/wire/errors.ts";
 import { builtinWorkers } from "../../workers/mod.ts";
+import { examplesOf, readPages } from "./pages.ts";
 import { REFERENCE, referencePages } from "./reference.ts";
 import { schemaRows, typeText } from "./schema_rows.ts";
 
@@ -85,6 +86,25 @@ Deno.test("the reference says what every key of a function is", () => {
     );
 
   assert.deepEqual(missing, []);
+});
+
+Deno.test("events that the documents show have the members of their trigger type", async () => {
+  const values = examplesOf(await readPages(), "json").flatMap(({ path, code }) =>
+    code.trim().split("\n").filter((line) => line.startsWith('{"type"'))
+      .map((line) => ({ path, value: JSON.parse(line) as Record<string, unknown> }))
+  );
+  const types = pages.get("triggers.md")!.split(/^### /m);
+  let checked = 0;
+  for (const { path, value } of values) {
+    const section = types.find((part) => part.startsWith(`\`${value.type}\``));
+    const [, payload] = section?.split("Payload of the function:") ?? [];
+    if (payload === undefined) continue; // A message of a client.
+    const members = new Set([...payload.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!));
+
+    assert.deepEqual(Object.keys(value).filter((key) => !members.has(key)), [], path);
+    checked++;
+  }
+  assert.ok(checked >= 4, `${checked} events`);
 });
 
 Deno.test("schemaRows() names inner members by paths, without variables of the environment", () => {
