@@ -31,6 +31,8 @@ export interface AbsencesOptions {
   isKeeperExpected(): boolean;
   /** In a cluster: whether one of the engines keeps the state for all. */
   isKeptTogether?(): boolean;
+  /** In a cluster: name of the engine that keeps the state, if there is one that is linked. */
+  keeperName?(): string | undefined;
   /** In a cluster: whether the other engines cannot be reached. */
   isClusterAway?(): boolean;
   /** Why a function of a worker that is a directory is not there. */
@@ -56,11 +58,14 @@ export class EngineAbsences implements Absences {
 
   /** Of a worker that would run here, or serve clients here, if an engine kept the state. */
   #keptAbsence({ name, kept }: OfferingWorker): Absence | undefined {
-    const { isOffered, isKeptTogether, builtin } = this.#options;
+    const { isOffered, isKeptTogether, keeperName, builtin } = this.#options;
     if (kept === undefined || !isKeptTogether?.() || isOffered(kept)) return undefined;
     const state = builtin(name)?.state;
     if (state !== "queued" && state !== "ready") return undefined;
-    const reason = `no engine of the cluster keeps the state of ${name} now`;
+    const keeper = keeperName?.();
+    const reason = keeper === undefined
+      ? `no engine of the cluster keeps the state of ${name} now`
+      : `engine ${keeper} keeps the state and does not run ${name}, which all engines need`;
     return { reason, worker: name, command: "engine cluster status" };
   }
 

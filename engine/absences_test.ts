@@ -38,8 +38,9 @@ Deno.test("a function of a built-in worker that was never added names the comman
 });
 
 Deno.test("a function of what no engine of a cluster keeps now names the command that says why", () => {
-  const of = (state: WorkerState, isOffered = false) =>
+  const of = (state: WorkerState, isOffered = false, keeper?: string) =>
     new EngineAbsences({
+      keeperName: () => keeper,
       known: [{ ...KNOWN[0]!, kept: "state::get" }],
       builtin: () => ({ state, reason: null }),
       isOffered: () => isOffered,
@@ -55,6 +56,10 @@ Deno.test("a function of what no engine of a cluster keeps now names the command
       command: "engine cluster status",
     });
   }
+  assert.match(
+    of("queued", false, "b")!.reason,
+    /^engine b keeps the state and does not run engine-/,
+  );
   assert.equal(of("stopped")?.command, "engine worker start engine-state");
   assert.equal(of("ready", true), undefined);
 });

@@ -104,6 +104,8 @@ export class Builtins {
         await this.#end(run);
         this.#set(run, "queued", ELSEWHERE);
       }
+      // A stopping engine opens nothing anew.
+      if (this.#options.host.draining?.aborted) return;
       for (const run of running) await this.#begin(run);
     });
   }

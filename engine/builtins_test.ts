@@ -31,6 +31,7 @@ function setup(kept?: Store, more: Partial<BuiltinWorker> = {}) {
   const clock = new FakeClock();
   const life: string[] = [];
   const fail = { next: false };
+  const draining = new AbortController();
   const quiet = () => {};
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
   const directory = { builtinFunctions: () => [] } as unknown as BuiltinsOptions["directory"];
@@ -44,9 +45,9 @@ function setup(kept?: Store, more: Partial<BuiltinWorker> = {}) {
     log,
     directory,
     dial: () => (_url, events) => ({ send: quiet, close: () => events.closed(1000, "") }),
-    host: { clock } as unknown as BuiltinsOptions["host"],
+    host: { clock, draining: draining.signal } as unknown as BuiltinsOptions["host"],
   });
-  return { builtins, life, fail, clock };
+  return { builtins, life, fail, clock, draining };
 }
 
 function entry(name: string, config: Json = {}): BuiltinEntry {
@@ -99,7 +100,7 @@ Deno.test("Builtins.keep() lets a worker serve clients where another engine keep
   const life: string[] = [];
   const front = recording("b's front", life);
   const startElsewhere: BuiltinWorker["startElsewhere"] = front.start.bind(front);
-  const { builtins } = setup(new MemoryStore(), { startElsewhere });
+  const { builtins, draining } = setup(new MemoryStore(), { startElsewhere });
   const shown = () => {
     const { state, reason } = builtins.status("b")!;
     return `${state} ${/serves clients here/.test(reason!) ? "front" : "whole"}`;
@@ -117,9 +118,12 @@ Deno.test("Builtins.keep() lets a worker serve clients where another engine keep
   await builtins.keep(false);
   assert.equal(builtins.status("b")!.state, "stopped");
   await builtins.start("b");
-  assert.equal(shown(), "ready front");
+  await builtins.keep(true);
+  draining.abort();
+  await builtins.keep(false);
+  assert.equal(builtins.status("b")!.state, "queued");
   await builtins.close();
-  assert.equal(life.at(-1), "-b's front");
+  assert.deepEqual(life.filter((line) => line.startsWith("+")).length, 3);
 });
 
 Deno.test("Builtins.apply() keeps workers running whose entry did not change", async () => {

@@ -231,6 +231,10 @@ class AssembledEngine implements Engine {
       isOffered: (id) => this.#router.directory.function(DEFAULT_NAMESPACE, id) !== undefined,
       isKeeperExpected: () => this.#keeping?.isExpected ?? false,
       isKeptTogether: () => this.#keeping !== undefined,
+      keeperName: () => {
+        const engines = this.#cluster?.engines;
+        return engines?.list().find(({ life }) => life === engines.keeper)?.name;
+      },
       isClusterAway: () => this.#cluster?.engines.isConnected === false,
       directoryWorker: (id, namespace) => this.#project?.absence(id, namespace),
     });

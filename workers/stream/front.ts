@@ -22,7 +22,7 @@ import { Audience, type Follower } from "./audience.ts";
 import type { StreamConfig } from "./config.ts";
 import { EVENTS_FUNCTION, type FeedEvent, type FrontStats, type GroupName } from "./feeds.ts";
 import { Joins, type SubscriptionInfo } from "./joins.ts";
-import { FRONT_FUNCTION, FRONT_STREAMS_MAX, type FrontRequest } from "./kept.ts";
+import { FRONT_FUNCTION, FRONT_STREAMS_MAX, type FrontRequest, LEAVES_MAX } from "./kept.ts";
 import type { Topic } from "./messages.ts";
 import { StreamServer } from "./server.ts";
 import { groupKey } from "./subscriber.ts";
@@ -70,6 +70,8 @@ export class Front implements AsyncDisposable {
   /** Number of the batch that comes next. */
   #number = 0;
   #cancelAlive = (): void => {};
+  /** Subscriptions that ended, and whose end was not said yet. */
+  readonly #leaving: SubscriptionInfo[] = [];
 
   /** @throws {EngineError} `address_in_use` or `address_not_available`, with what to do. */
   constructor(worker: Pick<Worker, "trigger">, config: StreamConfig, host: EngineHost) {
@@ -84,14 +86,24 @@ export class Front implements AsyncDisposable {
       admit: own.admit.bind(own),
       allows: async (info: SubscriptionInfo) =>
         await this.#ask({ op: "join", subscription: about(info) }) === true,
-      left: (info: SubscriptionInfo): void => {
-        this.#call({ op: "leave", subscription: about(info) }).catch(() => {}); // Gone as well.
-      },
+      left: (info: SubscriptionInfo): void => this.#leave(info),
     };
     const audience = { follow: this.#follow.bind(this) };
     const sync = new SyncReads({ read: (topic) => this.#read(topic) });
     const services = { clock, memory, audience, joins, sync };
     this.server = new StreamServer(config, host, services, END_MS);
+  }
+
+  /** Those that leave at once, such as all when the keeper changes, are one call. */
+  #leave(info: SubscriptionInfo): void {
+    if (this.#leaving.push(info) > 1) return;
+    queueMicrotask(() => {
+      const all = this.#leaving.splice(0).map(about);
+      for (let at = 0; at < all.length; at += LEAVES_MAX) {
+        const subscriptions = all.slice(at, at + LEAVES_MAX);
+        this.#call({ op: "leave", subscriptions }).catch(() => {}); // Gone as well.
+      }
+    });
   }
 
   /** Takes a batch of events. @throws {EngineError} `NOT_FOUND` for one that does not fit. */

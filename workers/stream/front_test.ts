@@ -150,9 +150,13 @@ Deno.test("clients begin anew when the engine that keeps the streams has changed
   at.says.alive = () => {
     throw new EngineError("NOT_FOUND", "The feed has ended");
   };
+  const other = at.connect();
+  await other.say("join");
   at.clock.tick(ALIVE_MS);
   for (let i = 0; i < 5; i++) await at.engine.settle();
 
+  const leaves = at.asked.filter((request) => request.op === "leave");
+  assert.deepEqual(leaves.map(({ subscriptions }) => subscriptions.length), [2]);
   const { closing } = one.connection as { closing?: { code: number; reason: string } };
   assert.equal(closing?.code, 1013);
   assert.match(closing!.reason, /has changed; connect again/);

@@ -18,6 +18,8 @@ import type { SyncReads } from "./sync.ts";
 
 /** Serves engines; the engine that keeps the streams has it. */
 export const FRONT_FUNCTION = "stream::front";
+/** Subscriptions that ended, in one call. */
+export const LEAVES_MAX = 1_000;
 /** Streams of which an engine says its subscriptions. */
 export const FRONT_STREAMS_MAX = 1_000;
 
@@ -51,7 +53,7 @@ const Request = v.variant("op", [
   v.object({ op: v.literal("unfollow"), ...Session, group: Group }),
   v.object({ op: v.literal("read"), topic: TopicShape }),
   v.object({ op: v.literal("join"), subscription: Subscription }),
-  v.object({ op: v.literal("leave"), subscription: Subscription }),
+  v.object({ op: v.literal("leave"), subscriptions: v.list(Subscription, LEAVES_MAX) }),
 ]);
 
 /** What the other engines ask. */
@@ -104,7 +106,7 @@ function answer(
     case "join":
       return joins.allows(infoOf(request.subscription));
     case "leave":
-      joins.left(infoOf(request.subscription));
+      for (const subscription of request.subscriptions) joins.left(infoOf(subscription));
       return null;
   }
 }

@@ -53,8 +53,8 @@ Deno.test("an engine reads topics, and asks who may follow them", async () => {
 
   assert.equal(await ask({ op: "read", topic }), '{"of":"é"}');
   assert.equal(await ask({ op: "join", subscription }), true);
-  await ask({ op: "leave", subscription });
-  assert.deepEqual(did, [subscription]);
+  await ask({ op: "leave", subscriptions: [subscription, subscription] });
+  assert.deepEqual(did, [subscription, subscription]);
 });
 
 Deno.test("what does not fit, and who is no engine, is refused", async () => {
