@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:a3596aac4abe5eb4bd59ff3ffdea7662ab14680a65ccf0382b1ab5458bf03cba
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:5e90ab0fe2e74be31b9662cd9a3f092d7040135371d3d59056b7062036820554
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -8605,7 +8605,7 @@ function partOf(key) {
 var ProvidedTriggers = class {
   #setup;
   #watched = new LargeMap();
-  /** The last unfinished `unregisterTrigger` of each trigger. They never reject. */
+  /** By id; of each the last one that was passed to its provider. */
   #ending = /* @__PURE__ */ new Map();
   constructor(setup) {
     this.#setup = setup;
@@ -8623,18 +8623,19 @@ var ProvidedTriggers = class {
       return;
     }
     this.#end(id);
-    const before = this.#ending.get(id);
     const watched = {
       trigger_type,
       handlers,
       accepted: false,
-      done: Promise.resolve()
+      done: Promise.resolve(),
+      begin: void 0
     };
     this.#watched.set(id, watched);
+    const before = this.#ending.get(id);
     let error;
     const start = async () => {
       try {
-        if (before) await before;
+        if (before && !await turnAfter(before, watched)) return;
         await handlers.registerTrigger(instanceOf(message));
         watched.accepted = true;
       } catch (thrown) {
@@ -8663,12 +8664,26 @@ var ProvidedTriggers = class {
     const watched = this.#watched.get(id);
     if (!watched) return;
     this.#watched.delete(id);
+    if (watched.begin) return this.#drop(id, watched.begin);
     const stopped = watched.accepted ? this.#stop(id, watched) : watched.done.then(() => watched.accepted ? this.#stop(id, watched) : void 0);
     if (!stopped) return;
-    const ended = stopped.then(() => {
-      if (this.#ending.get(id) === ended) this.#ending.delete(id);
+    const ending = {
+      next: void 0
+    };
+    this.#ending.set(id, ending);
+    void stopped.then(() => {
+      this.#ending.delete(id);
+      const { next } = ending;
+      if (!next) return;
+      const { begin } = next;
+      next.begin = void 0;
+      begin(true);
     });
-    this.#ending.set(id, ended);
+  }
+  /** Ends a trigger that its provider does not know yet. */
+  #drop(id, begin) {
+    this.#ending.get(id).next = void 0;
+    begin(false);
   }
   /** Calls `unregisterTrigger`; `undefined` if it was synchronous. Never rejects. */
   #stop(id, { trigger_type, handlers }) {
@@ -8689,6 +8704,10 @@ var ProvidedTriggers = class {
     }
   }
 };
+function turnAfter(before, watched) {
+  before.next = watched;
+  return new Promise((resolve) => watched.begin = resolve);
+}
 function instanceOf(message) {
   const { id, trigger_type, function_id, config, metadata, namespace } = message;
   const target = namespace === DEFAULT_NAMESPACE ? void 0 : namespace;

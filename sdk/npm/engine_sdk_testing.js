@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_testing.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:a3596aac4abe5eb4bd59ff3ffdea7662ab14680a65ccf0382b1ab5458bf03cba
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:5e90ab0fe2e74be31b9662cd9a3f092d7040135371d3d59056b7062036820554
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

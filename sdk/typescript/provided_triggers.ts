@@ -3,7 +3,9 @@
  * tells the engine whether each trigger was accepted.
  *
  * Each `registerTrigger` is followed by one `unregisterTrigger`. The handlers of one trigger run
- * one after another, also if they are asynchronous; those of different triggers run concurrently.
+ * one after another, also if they are asynchronous; those of different triggers run concurrently. A
+ * trigger that ends while it waits for the one before with its id is not passed to the provider: of
+ * an id that is registered a thousand times meanwhile, only the last waits.
  *
  * @module
  */
@@ -27,6 +29,14 @@ interface WatchedTrigger {
   accepted: boolean;
   /** Resolves when `registerTrigger` has ended. Never rejects. */
   done: Promise<void>;
+  /** While it waits for the trigger before with its id: passes it to the provider, or drops it. */
+  begin: ((isWanted: boolean) => void) | undefined;
+}
+
+/** A trigger whose handlers run for the last time. */
+interface EndingTrigger {
+  /** With the same id; it begins when this one has ended. */
+  next: WatchedTrigger | undefined;
 }
 
 /** What {@linkcode ProvidedTriggers} work with. */
@@ -41,8 +51,8 @@ export interface ProvidedTriggersSetup {
 export class ProvidedTriggers {
   readonly #setup: ProvidedTriggersSetup;
   readonly #watched = new LargeMap<WatchedTrigger>();
-  /** The last unfinished `unregisterTrigger` of each trigger. They never reject. */
-  readonly #ending = new Map<string, Promise<void>>();
+  /** By id; of each the last one that was passed to its provider. */
+  readonly #ending = new Map<string, EndingTrigger>();
 
   constructor(setup: ProvidedTriggersSetup) {
     this.#setup = setup;
@@ -64,18 +74,19 @@ export class ProvidedTriggers {
       return;
     }
     this.#end(id); // The same id replaces the earlier trigger.
-    const before = this.#ending.get(id);
     const watched: WatchedTrigger = {
       trigger_type,
       handlers,
       accepted: false,
       done: Promise.resolve(),
+      begin: undefined,
     };
     this.#watched.set(id, watched);
+    const before = this.#ending.get(id);
     let error: ErrorBody | undefined;
     const start = async (): Promise<void> => {
       try {
-        if (before) await before;
+        if (before && !await turnAfter(before, watched)) return;
         await handlers.registerTrigger(instanceOf(message));
         watched.accepted = true;
       } catch (thrown) {
@@ -105,14 +116,27 @@ export class ProvidedTriggers {
     const watched = this.#watched.get(id);
     if (!watched) return;
     this.#watched.delete(id);
+    if (watched.begin) return this.#drop(id, watched.begin);
     const stopped = watched.accepted
       ? this.#stop(id, watched)
       : watched.done.then(() => watched.accepted ? this.#stop(id, watched) : undefined);
     if (!stopped) return; // Synchronous, as in most providers: nothing has to wait.
-    const ended = stopped.then(() => {
-      if (this.#ending.get(id) === ended) this.#ending.delete(id);
+    const ending: EndingTrigger = { next: undefined };
+    this.#ending.set(id, ending);
+    void stopped.then(() => {
+      this.#ending.delete(id);
+      const { next } = ending;
+      if (!next) return;
+      const { begin } = next;
+      next.begin = undefined;
+      begin!(true);
     });
-    this.#ending.set(id, ended);
+  }
+
+  /** Ends a trigger that its provider does not know yet. */
+  #drop(id: string, begin: (isWanted: boolean) => void): void {
+    this.#ending.get(id)!.next = undefined;
+    begin(false);
   }
 
   /** Calls `unregisterTrigger`; `undefined` if it was synchronous. Never rejects. */
@@ -132,6 +156,12 @@ export class ProvidedTriggers {
       return undefined;
     }
   }
+}
+
+/** Waits for the handlers of the trigger before; `false`: this one ended meanwhile. */
+function turnAfter(before: EndingTrigger, watched: WatchedTrigger): Promise<boolean> {
+  before.next = watched;
+  return new Promise((resolve) => watched.begin = resolve);
 }
 
 function instanceOf(message: RegisterTrigger): TriggerInstance {
