@@ -36,6 +36,7 @@ import { commitCost } from "./record.ts";
 import { GroupCommit, type Work } from "./group_commit.ts";
 import { type KvFile, type OpenKv, openKvFile } from "./kv_file.ts";
 import { KvRecords, type Put } from "./kv_records.ts";
+import { RequestedWrites } from "./requested_writes.ts";
 import { SettledAnswers } from "./settled_answers.ts";
 import type { StateTask } from "./state_thread.ts";
 import { checkKey, keyId } from "./store_key.ts";
@@ -132,8 +133,7 @@ class KvStore implements Store {
   readonly #slots: Slots;
   readonly #group: GroupCommit<Pending>;
   readonly #answers: SettledAnswers;
-  /** Writes that are not applied yet, in order. Not a `Set`: see `TurnoverMap`. */
-  readonly #requested: Pending[] = [];
+  readonly #requested: RequestedWrites<Pending>;
   /** Resolves when all requested lists have ended. */
   #scanned: Promise<void> = Promise.resolve();
   /** Requested writes that are not settled. */
@@ -174,7 +174,8 @@ class KvStore implements Store {
     const cache = new Cache(options.cacheBytesMax ?? STORE_CACHE_BYTES_MAX, this.#memory);
     this.#cache = cache;
     this.#records = records;
-    this.#slots = new Slots(cache, (keys) => records.read(keys), () => this.#advance());
+    this.#requested = new RequestedWrites(options.turns, (pending) => this.#try(pending));
+    this.#slots = new Slots(cache, (keys) => records.read(keys), () => this.#requested.advance());
     this.#answers = new SettledAnswers(options.turns);
     this.#group = new GroupCommit(
       (works) => this.#commit(works),
@@ -251,7 +252,7 @@ class KvStore implements Store {
     }
     const { promise, resolve, reject } = Promise.withResolvers<Changed[]>();
     const { flushMs = 0 } = options;
-    this.#requested.push({
+    this.#requested.add({
       number,
       changes,
       slots,
@@ -267,7 +268,6 @@ class KvStore implements Store {
       taken: 0,
       settle: () => {},
     });
-    this.#advance();
     return promise;
   }
 
@@ -336,19 +336,14 @@ class KvStore implements Store {
     if (this.#closing) throw new EngineError("store_unavailable", "The store is closed");
   }
 
-  /** Applies writes in order, up to the first whose entries are not known yet. */
-  #advance(): void {
-    for (let pending = this.#requested[0]; pending; pending = this.#requested[0]) {
-      const unknown = pending.slots.filter(({ state }) => state === undefined);
-      const unreadable = unknown.find(({ loading, failure }) => !loading && failure !== undefined);
-      if (unknown.length > 0 && !unreadable) {
-        for (const slot of unknown) void this.#slots.load(slot);
-        return;
-      }
-      this.#requested.shift();
-      if (unreadable) this.#refuse(pending, failedRead("SET_ERROR", unreadable.failure));
-      else this.#apply(pending);
-    }
+  /** Applies a write; `false`: its entries are not known yet. */
+  #try(pending: Pending): boolean {
+    const unknown = pending.slots.filter(({ state }) => state === undefined);
+    const unreadable = unknown.find(({ loading, failure }) => !loading && failure !== undefined);
+    if (unreadable) this.#refuse(pending, failedRead("SET_ERROR", unreadable.failure));
+    else if (unknown.length === 0) this.#apply(pending);
+    for (const slot of unreadable ? [] : unknown) void this.#slots.load(slot);
+    return unknown.length === 0 || unreadable !== undefined;
   }
 
   #refuse(pending: Pending, failure: unknown): void {
@@ -451,7 +446,7 @@ class KvStore implements Store {
     if (pending.isEarly && pending.steps.length > 0) this.#lost();
     this.#answers.add(() => pending.refuse(failure));
     // Unknown entries are read again, after all works that failed together are undone.
-    queueMicrotask(() => this.#advance());
+    queueMicrotask(() => this.#requested.advance());
   }
 
   /** An acknowledged write is undone, with those that were built on it. */
