@@ -233,8 +233,8 @@ function lossOf(worker: Worker, refusal: () => string | undefined): Promise<neve
 const BATCH_PROTOCOL = "engine.batch.v1";
 /** As in the SDK: a larger message is sent alone, since a batch is bounded like a message. */
 const BATCH_CHARS_MAX = 64 * 1024;
-/** How long the engine may take to answer the upgrade. */
-const OPEN_MS = 10_000;
+/** How long the engine may take to answer the upgrade; a command gives up before. */
+const OPEN_MS = 60_000;
 
 /**
  * Dials with the runtime's own WebSocket, for connections that last a moment.

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_testing.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:5e90ab0fe2e74be31b9662cd9a3f092d7040135371d3d59056b7062036820554
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:7f114b16de71dba4f7daa11463c1d3f8a9456d2f5d2c33cc6f2ef1303dd89cb7
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

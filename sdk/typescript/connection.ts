@@ -222,8 +222,9 @@ export class ReconnectingConnection {
   /** Dials beside the oldest attempt that is not answered. */
   #dialAgain(): void {
     this.#cancelRetry = undefined;
-    this.#moveTo("reconnecting");
+    // Without attempts left, those that are not answered yet decide.
     if (this.#failures + this.#dialing.length >= this.#attemptsMax) return;
+    this.#moveTo("reconnecting");
     if (this.#dialing.length === DIALS_MAX) {
       this.#failures++;
       abandon(this.#dialing.pop()!);

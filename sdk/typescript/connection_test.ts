@@ -232,6 +232,17 @@ Deno.test("ReconnectingConnection counts dials without an answer as attempts", (
   assert.equal(connection.state, "failed");
 });
 
+Deno.test("ReconnectingConnection with one attempt waits for its answer in the state connecting", () => {
+  const { clock, fake, connection, log } = setup({ maxAttempts: 1 });
+  connection.start();
+
+  clock.tick(9_000);
+  assert.equal(connection.state, "connecting");
+  fake.transport.open();
+
+  assert.deepEqual(log, ["opened", "connected"]);
+});
+
 Deno.test("ReconnectingConnection.stop() closes all dials", async () => {
   const { clock, fake, connection } = setup();
   connection.start();
