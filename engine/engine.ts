@@ -185,6 +185,7 @@ class AssembledEngine implements Engine {
     this.#faults = new FaultReports(this.#log, systemClock);
     this.#events.listen((event) => logEvent(this.#log, event));
     const freed = this.#stack.use(new FreedMemory({ clock: systemClock }));
+    freed.freed(); // What loading took: most at the first start after an update, which compiles.
     const { memory_mb } = config.engine;
     this.#memory = createMemoryBudget(memory_mb * BYTES_PER_MB, undefined, () => freed.freed());
     this.#recorder = new CallRecorder({
