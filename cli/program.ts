@@ -154,12 +154,29 @@ export async function runProgram(
       // Commander has printed its own message, with a suggestion of the same level.
       if (thrown.exitCode === 0) return EXIT_DONE;
       if (thrown.code === "commander.unknownCommand") await suggestElsewhere(args, terminal);
+      if (thrown.code === "commander.missingArgument") terminal.err(usageOf(program, args));
       return EXIT_NOT_UNDERSTOOD;
     }
     const { lines, exitCode } = describeFailure(thrown);
     for (const line of lines) terminal.err(line);
     return exitCode;
   }
+}
+
+/** How the command of a command line is used, and where its examples are. */
+function usageOf(program: Command, args: readonly string[]): string {
+  let command = program;
+  const path = ["engine"];
+  for (const word of args) {
+    const child = command.commands.find((each) =>
+      each.name() === word || each.aliases().includes(word)
+    );
+    if (!child) break;
+    command = child as Command;
+    path.push(child.name());
+  }
+  const name = path.join(" ");
+  return `Usage: ${name} ${command.usage()}\nExamples: ${name} --help`;
 }
 
 /** Prints the commands of other levels that have the name of an unknown one. */

@@ -54,6 +54,11 @@ for (
     [["worker", "list", "--output", "xml"], /Allowed choices are json, yaml, table/],
     [["worker", "ad", "./x"], /unknown command 'ad'\n\(Did you mean add\?\)/],
     [["worker", "add"], /missing required argument 'workers'/],
+    [
+      ["publish"],
+      /argument 'topic'\nUsage: engine publish \[options\] <topic> \[data\]\nExamples: /,
+    ],
+    [["worker", "rm"], /Usage: engine worker remove \[options\] <name>/],
     [["trigger", "a::b", "--payloda=1"], /Did you mean --payload\?/],
     [["trigger", "a::b", "--payload"], /argument missing/],
     [["functions", "a", "b"], /too many arguments/],

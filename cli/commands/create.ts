@@ -99,7 +99,8 @@ function nextSteps(template: Template, directory: string): string[] {
       `  engine worker add ${word} --isolation process`,
     ];
   }
-  return ["", "Next:", `  cd ${shellWord(directory)}`, "  engine --config config.yaml"];
+  const enter = /^\.\/?$/.test(directory) ? [] : [`  cd ${shellWord(directory)}`];
+  return ["", "Next:", ...enter, "  engine --config config.yaml"];
 }
 
 /** A directory as `engine worker add` recognises it. */

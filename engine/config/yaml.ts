@@ -51,7 +51,8 @@ export function invalidFile(
   problems: readonly string[],
 ): EngineError {
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
-  const message = `${file} cannot be used: ${problems[0]}${more}`;
+  const [first = ""] = problems;
+  const message = first.startsWith(file) ? first : `${file} cannot be used: ${first}${more}`;
   return new EngineError(code, message, { details: { problems: [...problems] } });
 }
 

@@ -313,7 +313,7 @@ function readText(directory: string): string {
       thrown instanceof Deno.errors.NotADirectory;
     const path = `${directory}/${MANIFEST}`;
     const problem = isMissing
-      ? `${path} not found`
+      ? `${path} not found; a worker's directory has one, see engine create --template`
       : problemText(MANIFEST, `a file at ${path}`, thrownText(thrown));
     throw invalidFile("manifest_invalid", path, [problem]);
   }

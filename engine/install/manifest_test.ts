@@ -341,11 +341,12 @@ Deno.test("readManifest() lists the files it looked for when there is no entry",
 });
 
 Deno.test("readManifest() names the path when there is no manifest", () => {
-  const problem = "/nowhere/w/engine.worker.yaml not found";
+  const problem = "/nowhere/w/engine.worker.yaml not found; a worker's directory has one, " +
+    "see engine create --template";
 
   assert.throws(() => readManifest("/nowhere/w"), {
     code: "manifest_invalid",
-    message: `/nowhere/w/engine.worker.yaml cannot be used: ${problem}`,
+    message: problem,
   });
 });
 

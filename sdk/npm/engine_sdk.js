@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:7f114b16de71dba4f7daa11463c1d3f8a9456d2f5d2c33cc6f2ef1303dd89cb7
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:2af1e1b98977c89ad21c0f10f9707db28ddf0d800cb568e7a0d845e7307afb56
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -7405,6 +7405,11 @@ function withTlsHint(reason) {
   const hint = TLS_HINTS.find(([pattern]) => pattern.test(reason))?.[1];
   return hint === void 0 ? reason : `${reason}; ${hint}`;
 }
+function startHint(url, reason) {
+  const isDefault = /^wss?:\/\/127\.0\.0\.1:49134\/?$/.test(url);
+  if (!isDefault || !/refused/i.test(reason)) return "";
+  return "; start the engine, or set ENGINE_URL to its address";
+}
 
 // sdk/typescript/channels/http_stream.ts
 var EVENT_STREAM = "text/event-stream";
@@ -10325,7 +10330,7 @@ var Worker = class _Worker {
       this.#giveUp(new EngineError("engine_unreachable", text));
     } else if (text !== this.#lastFailure) {
       this.#lastFailure = text;
-      this.#report(new EngineError("engine_unreachable", `${text}; trying again`));
+      this.#report(new EngineError("engine_unreachable", `${text}; retrying in the background${startHint(this.#url, reason)}`));
     }
   }
   #giveUp(error) {

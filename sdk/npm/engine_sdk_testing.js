@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_testing.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:7f114b16de71dba4f7daa11463c1d3f8a9456d2f5d2c33cc6f2ef1303dd89cb7
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:2af1e1b98977c89ad21c0f10f9707db28ddf0d800cb568e7a0d845e7307afb56
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

@@ -84,3 +84,10 @@ export function withTlsHint(reason: string): string {
   const hint = TLS_HINTS.find(([pattern]) => pattern.test(reason))?.[1];
   return hint === undefined ? reason : `${reason}; ${hint}`;
 }
+
+/** What to do where nothing listens at the address that a worker dials without being given one. */
+export function startHint(url: string, reason: string): string {
+  const isDefault = /^wss?:\/\/127\.0\.0\.1:49134\/?$/.test(url);
+  if (!isDefault || !/refused/i.test(reason)) return "";
+  return "; start the engine, or set ENGINE_URL to its address";
+}

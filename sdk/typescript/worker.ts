@@ -18,7 +18,7 @@ import {
 import { openSocket } from "./channels/open_socket.ts";
 import { OutboundCalls } from "./calls.ts";
 import { type Connection, ConnectionListeners, ReconnectingConnection } from "./connection.ts";
-import { dialPlatform, headersOf, withTlsHint } from "./dial.ts";
+import { dialPlatform, headersOf, startHint, withTlsHint } from "./dial.ts";
 import { Handlers } from "./handlers.ts";
 import { describeWorker } from "./identity.ts";
 import { planFunction, planTrigger, planTriggerType, withQueue } from "./implementation.ts";
@@ -564,7 +564,12 @@ export class Worker implements AsyncDisposable {
       this.#giveUp(new EngineError("engine_unreachable", text));
     } else if (text !== this.#lastFailure) {
       this.#lastFailure = text; // Reported once, not with every attempt.
-      this.#report(new EngineError("engine_unreachable", `${text}; trying again`));
+      this.#report(
+        new EngineError(
+          "engine_unreachable",
+          `${text}; retrying in the background${startHint(this.#url, reason)}`,
+        ),
+      );
     }
   }
 

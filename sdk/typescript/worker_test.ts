@@ -320,6 +320,21 @@ Deno.test("a worker without further attempts fails queued calls with engine_unre
   assert.equal(worker.connectionState, "failed");
 });
 
+Deno.test("a worker that was given no address says what to do when nothing listens there", async () => {
+  const fake = new FakeDial();
+  const messages: string[] = [];
+  const worker = registerWorker("ws://127.0.0.1:49134", {
+    clock: new FakeClock(),
+    dial: fake.dial,
+    onError: ({ message }) => messages.push(message),
+  });
+
+  fake.transport.drop(1006, "connect ECONNREFUSED 127.0.0.1:49134");
+
+  assert.match(messages[0]!, /; retrying in the background; start the engine, or set ENGINE_URL/);
+  await worker.shutdown();
+});
+
 Deno.test("a worker reports each reason why it cannot connect once, without the token", async () => {
   const { clock, errors, fake, worker } = setup();
 
@@ -329,8 +344,8 @@ Deno.test("a worker reports each reason why it cannot connect once, without the 
   }
 
   assert.deepEqual(errors.map(({ message }) => message), [
-    "Cannot reach the engine at ws://127.0.0.1:1/: HTTP 401; trying again",
-    "Cannot reach the engine at ws://127.0.0.1:1/: ECONNREFUSED; trying again",
+    "Cannot reach the engine at ws://127.0.0.1:1/: HTTP 401; retrying in the background",
+    "Cannot reach the engine at ws://127.0.0.1:1/: ECONNREFUSED; retrying in the background",
   ]);
   await worker.shutdown();
 });

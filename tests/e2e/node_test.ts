@@ -166,7 +166,7 @@ nodeTest("a worker in Node with a wrong token keeps trying and says why", async 
   );
 
   const text = `Cannot reach the engine at ${engine.url}/: HTTP 401`;
-  assert.equal(await node.said(), `${text}; trying again`);
+  assert.equal(await node.said(), `${text}; retrying in the background`);
   assert.equal(await node.said(), text);
   assert.deepEqual(await node.said(), ["engine_unreachable", "failed"]);
   assert.equal(await node.end(), 0);

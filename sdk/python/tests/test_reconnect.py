@@ -91,7 +91,10 @@ def test_delays_grow_to_less_than_two_seconds_and_are_logged_once(
     assert life.pauses == pytest.approx([1, 1.38, 1.38, 1.38], abs=0.02)
     assert life.states == ["connecting", "reconnecting", "disconnected"]
     warnings = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
-    text = "[engine] Cannot reach the engine at ws://fake:1 (connection refused); trying again"
+    text = (
+        "[engine] Cannot reach the engine at ws://fake:1 (connection refused); "
+        "retrying in the background"
+    )
     assert warnings == [text]
 
 
@@ -130,7 +133,7 @@ def test_the_count_of_attempts_restarts_after_a_connection(
     assert life.pauses == pytest.approx([1, 2, 1, 1, 2], abs=0.02)
     assert life.states[1:4] == ["reconnecting", "connected", "reconnecting"]
     assert "Reached the engine at ws://fake:1" in caplog.text
-    assert "Lost the connection to ws://fake:1 (1001 going away); trying again" in caplog.text
+    assert "Lost the connection to ws://fake:1 (1001 going away); reconnecting" in caplog.text
 
 
 def test_a_reconnector_gives_up_after_the_last_attempt() -> None:

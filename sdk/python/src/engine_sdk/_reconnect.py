@@ -200,7 +200,11 @@ class Reconnector:
 
     def _failed(self, lost: ConnectionLost, failures: int, is_dialling: bool) -> None:
         if is_dialling or self._may_dial(failures):
-            self._log_once(f"Cannot reach the engine at {self._address} ({lost}); trying again")
+            hint = _start_hint(self._address, str(lost))
+            self._log_once(
+                f"Cannot reach the engine at {self._address} ({lost}); "
+                f"retrying in the background{hint}"
+            )
             return
         self._give_up(failures, str(lost))
 
@@ -224,7 +228,7 @@ class Reconnector:
         lost_reason = await self._carry(transport)
         self._session.closed(lost_reason)
         if not self._stop.is_set():
-            self._log_once(f"Lost the connection to {self._address} ({lost_reason}); trying again")
+            self._log_once(f"Lost the connection to {self._address} ({lost_reason}); reconnecting")
 
     async def _carry(self, transport: Transport) -> str:
         """Transport frames both ways until the connection ends, or until all is written on stop."""
@@ -313,3 +317,11 @@ async def _end_dial(dial: asyncio.Task[Transport]) -> None:
     with contextlib.suppress(asyncio.CancelledError, asyncio.TimeoutError, ConnectionLost):
         transport = await dial  # It may have opened at the same moment.
         await asyncio.wait_for(transport.close(), LEAVE_MS / 1000)
+
+
+def _start_hint(address: str, reason: str) -> str:
+    """Say what to do where nothing listens at the address that is dialled without being given."""
+    is_refused = "refused" in reason or "Connect call failed" in reason
+    if address.rstrip("/") != "ws://127.0.0.1:49134" or not is_refused:
+        return ""
+    return "; start the engine, or set ENGINE_URL to its address"
