@@ -170,6 +170,8 @@ export class Front implements AsyncDisposable {
   /** Asks whether the feed goes on. Never rejects. */
   async #alive(): Promise<void> {
     const session = this.#session!;
+    // A call would wait for the next one to keep the streams, while clients miss events.
+    if (!this.#isKeeperLinked()) return this.#lost(CHANGED);
     try {
       await session.isOpen;
       const stats = this.#stats();
@@ -211,6 +213,11 @@ export class Front implements AsyncDisposable {
     this.#followed.clear();
     this.server.lost(reason);
     if (session) this.#call({ op: "close", ...this.#named(session.id) }).catch(() => {});
+  }
+
+  #isKeeperLinked(): boolean {
+    const engines = this.#host.engines!;
+    return engines.list().some(({ life, link }) => life === engines.keeper && link !== null);
   }
 
   #named(session: string): { life: string; session: string } {

@@ -15,7 +15,8 @@ const LIFE = "b".repeat(16);
 /** The front of an engine, and a keeper of streams that the test plays. */
 async function setup() {
   const clock = new FakeClock();
-  const engines = { life: LIFE, log: {}, list: () => [] } as never;
+  const linked = [{ life: "keeper", link: {} }];
+  const engines = { life: LIFE, log: {}, keeper: "keeper", list: () => linked } as never;
   const engine = new LocalEngine({ clock, engines });
   const front = { ...stream, start: stream.startElsewhere! };
   await engine.start(front, { port: 0 });
@@ -43,6 +44,7 @@ async function setup() {
   return {
     clock,
     engine,
+    linked,
     asked,
     says,
     ops: () => asked.splice(0).map(({ op }) => op),
@@ -160,6 +162,20 @@ Deno.test("clients begin anew when the engine that keeps the streams has changed
   const { closing } = one.connection as { closing?: { code: number; reason: string } };
   assert.equal(closing?.code, 1013);
   assert.match(closing!.reason, /has changed; connect again/);
+});
+
+Deno.test("clients begin anew when the engine that keeps the streams cannot be reached", async () => {
+  await using at = await setup();
+  const one = at.connect();
+  await one.say("join");
+  at.linked.pop();
+  at.ops();
+
+  at.clock.tick(ALIVE_MS);
+
+  assert.equal((one.connection as { closing?: { code: number } }).closing?.code, 1013);
+  await at.engine.settle();
+  assert.ok(!at.ops().includes("alive"));
 });
 
 Deno.test("an error of a group is that of its subscription alone", async () => {
