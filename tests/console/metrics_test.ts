@@ -118,6 +118,10 @@ Deno.test({
     const row = page.locator(".table .row", { hasText: "refusals" });
     await row.getByText("firing").waitFor();
     await row.getByText("records in 60 s text=refused > 1").waitFor();
+    await page.setViewportSize({ width: 390, height: 800 });
+    const panel = await page.locator(".metrics-table").boundingBox();
+    const value = await row.locator(".num").first().boundingBox();
+    assert.ok(value!.x + value!.width <= panel!.x + panel!.width, "a phone shows the value");
     assert.deepEqual(world.problems, []);
   },
 });

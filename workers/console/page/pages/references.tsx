@@ -182,7 +182,10 @@ export function ReadOnlyNotice({ wanted }: { wanted: string }): VNode | null {
   if (operator || connection !== "open") return null;
   return (
     <p class="quiet">
-      This page may only look. To {wanted}, open it with <Code>engine console --open</Code>
+      This page may only look. To {wanted}, open it with{" "}
+      <span class="whole">
+        <Code>engine console --open</Code>
+      </span>
     </p>
   );
 }
