@@ -12,7 +12,7 @@ import { readTexts } from "./fakes/source_tree.ts";
 /** What stands nowhere, and what is written instead. */
 const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/\bhow (a|the) workers? fares?\b/i, "the status of a worker"],
-  [/\bwhat became of a call\b/i, "explain what happened to, the outcome of"],
+  [/\bwhat became of a (call|job whose)\b/i, "explain what happened to, the outcome of"],
   [/\bwhat may be wrong and say\b/i, "check for common problems and suggest fixes"],
   [/\bgo(es)? on with what comes\b/i, "follow new output"],
   [/\bbehind (a|the) (function )?id\b/i, "after"],

@@ -83,7 +83,7 @@ function registerFunctions(
     const shown = await mapInTurns(turns, live.slice(0, limit), (job) => jobs.viewOf(job));
     return { jobs: shown, count: live.length };
   }, {
-    description: "Lists cron triggers with their next times and last runs",
+    description: "Lists cron jobs with their next times and last runs",
     request_format: v.jsonSchema(ListRequest),
   });
   worker.registerFunction("engine::cron::next", (payload: Json): JsonObject => {
@@ -102,7 +102,7 @@ function registerFunctions(
     const { function_id } = job.identity;
     return { job_id, function_id, ...runView(run) };
   }, {
-    description: "Runs a cron trigger now, besides its times; job_id may be a function's id",
+    description: "Runs a cron job now, in addition to its schedule; job_id may be a function's id",
     request_format: v.jsonSchema(RunRequest),
   });
 }

@@ -167,7 +167,7 @@ export const FORMATS: Readonly<
   >
 > = {
   set: {
-    description: "Stores an item and tells everyone who follows its group",
+    description: "Stores an item and sends it to the subscribers of its group",
     request_format: payload([...PLACE, "data"], {
       ...places,
       data: { description: "Any JSON" },
@@ -181,7 +181,7 @@ export const FORMATS: Readonly<
     response_format: { description: "The item" },
   },
   delete: {
-    description: "Removes an item and tells everyone who follows its group",
+    description: "Removes an item and notifies the subscribers of its group",
     request_format: payload(PLACE, places),
     response_format: {
       type: "object",
@@ -250,7 +250,7 @@ export const FORMATS: Readonly<
     },
   },
   send: {
-    description: "Sends an event to everyone who follows a group, and stores nothing",
+    description: "Sends an event to the subscribers of a group, and stores nothing",
     request_format: payload(["stream_name", "group_id", "type"], {
       stream_name: streamName,
       group_id: groupId,

@@ -117,8 +117,8 @@ export function registerTraceFunctions(
     },
   );
   register("traces::map", "Callers and callees of recent calls, as a graph", mapHandler(setup));
-  register("traces::explain", "How a call went, and why", explainHandler(setup));
-  register("sampling::rules", "Which part of the traces is recorded", () => rulesOf(traces, clock));
+  register("traces::explain", "Explains the outcome of a call", explainHandler(setup));
+  register("sampling::rules", "The share of traces that is recorded", () => rulesOf(traces, clock));
 }
 
 /** Explains a call, with the other engines of the cluster where they had a part in it. */
