@@ -117,6 +117,9 @@ export async function letCustomersCome(
     const payload = n % 60 === 0 ? { number: n } : { number: n, to: order.customer };
     const job = { function_id: "payments::invoice", payload, queue: "invoices" };
     if (n % 15 === 0) worker.enqueue(job).catch(() => {});
+    if (n % 50 === 0) {
+      worker.trigger({ function_id: "orders::audit", payload: { number: n } }).catch(() => {});
+    }
     paths[n % 7 === 6 ? 2 : n % 3 === 2 ? 1 : 0]!().catch(() => {}); // Some orders fail.
     await new Promise((resolve) => setTimeout(resolve, 12 + 10 * Math.sin(n / 90)));
   }
@@ -238,6 +241,17 @@ function openOrders(worker: Worker): void {
     function_id: "orders::place",
     config: { api_path: "orders", http_method: "POST" },
   });
+  openAudit(worker);
+}
+
+/** A function with a bug, and a trigger whose type no worker provides. */
+function openAudit(worker: Worker): void {
+  worker.registerFunction("orders::audit", async ({ number }: { number: number }) => {
+    await pause(3);
+    const order = [].find(() => true) as { total: number } | undefined;
+    return { number, total: order!.total };
+  }, { description: "Checks the total of an order" });
+  worker.registerTrigger({ type: "webhook", function_id: "orders::audit", config: {} });
 }
 
 async function configureOrders(worker: Worker): Promise<void> {

@@ -1,8 +1,8 @@
 /**
  * Pictures of every page of the console, light and dark, wide and on a phone: `deno task shots`.
  *
- * They show a real engine with a small shop on it. `--out=` names the folder, `--only=` a part of
- * a picture's name, `--warm=` the seconds of traffic before the first one.
+ * They show a real engine with a small shop on it. `--out=` names the folder, `--only=` is a
+ * pattern of pictures' names, `--warm=` the seconds of traffic before the first one.
  *
  * @module
  */
@@ -19,6 +19,7 @@ interface Shot {
 }
 
 const SHOTS: readonly Shot[] = [
+  { name: "overview", path: "/overview" },
   { name: "workers", path: "/workers" },
   { name: "worker", path: "/workers/mailer" },
   { name: "worker-logs", path: "/workers/mailer?tab=logs" },
@@ -33,10 +34,12 @@ const SHOTS: readonly Shot[] = [
   { name: "streams", path: "/streams" },
   { name: "stream", path: "/streams/orders/today" },
   { name: "traces", path: "/traces" },
-  { name: "trace", path: "/traces", prepare: openTrace },
+  { name: "trace", path: "/traces?status=ok", prepare: openTrace },
+  { name: "failed", path: "/traces?status=error", prepare: openFailed },
   { name: "map", path: "/traces?view=map" },
   { name: "logs", path: "/logs" },
   { name: "metrics", path: "/metrics" },
+  { name: "metrics-functions", path: "/metrics?tab=functions" },
   { name: "cluster", path: "/cluster" },
   { name: "flow", path: "/flow" },
   { name: "configuration", path: "/configuration/orders", prepare: openEditor },
@@ -45,8 +48,8 @@ const SHOTS: readonly Shot[] = [
 ];
 
 const SIGHTS = [
-  { name: "light", colorScheme: "light", viewport: { width: 1280, height: 800 } },
-  { name: "dark", colorScheme: "dark", viewport: { width: 1280, height: 800 } },
+  { name: "light", colorScheme: "light", viewport: { width: 1440, height: 900 } },
+  { name: "dark", colorScheme: "dark", viewport: { width: 1440, height: 900 } },
   { name: "phone", colorScheme: "light", viewport: { width: 390, height: 844 } },
   { name: "phone-dark", colorScheme: "dark", viewport: { width: 390, height: 844 } },
 ] as const;
@@ -68,7 +71,9 @@ async function takeAll(): Promise<void> {
   for (const sight of SIGHTS) {
     for (const shot of SHOTS) {
       const name = `${shot.name}-${sight.name}`;
-      if (name.includes(values.only)) await take(world, shot, sight, `${values.out}/${name}.png`);
+      if (new RegExp(values.only).test(name)) {
+        await take(world, shot, sight, `${values.out}/${name}.png`);
+      }
     }
   }
   over.abort();
@@ -97,8 +102,15 @@ async function openTrace(page: Page): Promise<void> {
   const rows = page.locator("[role=grid] .virtual-all [role=row]").filter({
     hasNotText: "running",
   });
-  await rows.filter({ hasText: "payments" }).nth(3).click();
+  await rows.nth(3).click();
   await page.waitForTimeout(1_000);
+}
+
+/** Opens a trace that failed by an error with a stack, which leads to its span. */
+async function openFailed(page: Page): Promise<void> {
+  await page.locator("[role=grid] .virtual-all [role=row]")
+    .filter({ hasText: "orders::audit" }).first().click();
+  await page.waitForTimeout(1_500);
 }
 
 /** Opens the oldest dead letter to edit it. */

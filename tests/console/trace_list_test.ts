@@ -66,7 +66,7 @@ Deno.test(
     const detail = page.getByRole("complementary", { name: "Span shop::stock" });
     await detail.getByText("The shelf is gone").first().waitFor();
     const stack = detail.getByLabel("Stack", { exact: true });
-    await stack.locator(".frame", { hasText: "trace_list_test.ts" }).waitFor();
+    await stack.locator(".own", { hasText: "trace_list_test.ts" }).waitFor();
     // What a person closes stays closed.
     await page.keyboard.press("Escape");
     await detail.waitFor({ state: "detached" });

@@ -6,7 +6,7 @@
  */
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import type { Json } from "../../mod.ts";
+import { type Json, Logger } from "../../mod.ts";
 import { consolePage } from "../../workers/console/server.ts";
 import { browserTest, ConsoleWorld } from "./console_browser.ts";
 import { HeadlessBrowser } from "./headless_browser.ts";
@@ -263,3 +263,19 @@ function sample(ids: readonly string[], second: number): Json {
   const engine = { memory_bytes: 1, cpu_percent: 1, event_loop_lag_ms: 1 };
   return { at_ms: second * 1_000, interval_ms: 1_000, engine, functions: [], workers };
 }
+
+Deno.test({
+  name: "the log of a worker shows the fields of its lines",
+  ...browserTest,
+  async fn() {
+    await using world = await ConsoleWorld.start();
+    const log = new Logger(await world.connect("shop"));
+    log.info("Order received", { product: "tea", count: 2 });
+    const page = await world.openPage("/workers/shop~?tab=logs");
+
+    const line = page.getByRole("listitem").filter({ hasText: "Order received" });
+    await line.getByText("product=tea count=2").waitFor();
+
+    assert.deepEqual(world.problems, []);
+  },
+});

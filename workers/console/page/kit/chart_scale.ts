@@ -14,7 +14,9 @@ const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7
 /** What an axis counts: anything, whole things, or bytes, whose steps are powers of two. */
 export type Counted = "any" | "whole" | "bytes";
 
-/** The ticks from 0 to `max`, at most `count` steps of 1, 2 or 5 (of a power of two for bytes). */
+/**
+ * The ticks from 0 to `max`, at most `count` steps of 1, 2, 2.5 or 5, for bytes of a power of two.
+ */
 export function ticksTo(max: number, count: number, counted: Counted = "any"): number[] {
   if (!(max > 0) || !Number.isFinite(max)) return [0];
   const step = stepOf(max / Math.max(1, count), counted);
@@ -27,8 +29,9 @@ export function ticksTo(max: number, count: number, counted: Counted = "any"): n
 function stepOf(least: number, counted: Counted): number {
   if (counted === "bytes") return 2 ** Math.max(0, Math.ceil(Math.log2(least)));
   const power = 10 ** Math.floor(Math.log10(least));
-  const step = power * ([1, 2, 5, 10].find((digit) => digit * power >= least * (1 - 1e-9)) ?? 10);
-  return counted === "whole" ? Math.max(1, step) : step;
+  const step = [1, 2, 2.5, 5, 10].map((digit) => digit * power)
+    .find((step) => step >= least * (1 - 1e-9) && (counted !== "whole" || Number.isInteger(step)));
+  return step ?? Math.max(1, 10 * power);
 }
 
 /** Times at whole steps within a range, at most `count`. */

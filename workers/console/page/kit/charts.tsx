@@ -4,7 +4,7 @@
  * @module
  */
 import type { VNode } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import {
   axisWidth,
   type Counted,
@@ -24,6 +24,8 @@ export const SPARK_POINTS_MAX = 120;
 /** Space above the lines, and of the axis of time below them, in pixels. */
 const ABOVE = 8;
 const BELOW = 22;
+/** Axes of values are as wide as this, so that charts below each other have the same times. */
+const AXIS_MIN = 56;
 /** At least so many pixels are between two ticks of each axis. */
 const TICK_HEIGHT = 30;
 const TICK_WIDTH = 84;
@@ -75,7 +77,7 @@ export function Chart(props: ChartProps): VNode {
   const hoverMs = cursor.value;
   const hover = hoverMs === null ? -1 : nearestIndex(at_ms, hoverMs);
   const shown = hover < 0 ? at_ms.length - 1 : hover;
-  const plan = useMemo(() => planOf(props, width, height), [props, width, height]);
+  const plan = planOf(props, width, height);
   const move = (event: PointerEvent) => {
     const x = event.clientX - box.current!.getBoundingClientRect().left;
     cursor.value = plan.msAt(x);
@@ -137,7 +139,7 @@ function planOf(props: ChartProps, width: number, height: number): ChartPlan {
   const y = (value: number) => bottom - (bottom - ABOVE) * value / top;
   const ticks = ticksTo(top, Math.floor((bottom - ABOVE) / TICK_HEIGHT), countedBy(format));
   const values = ticks.map((value) => ({ y: y(value), text: trimZeros(format(value)) }));
-  const left = axisWidth(values.map(({ text }) => text));
+  const left = Math.max(AXIS_MIN, axisWidth(values.map(({ text }) => text)));
   const right = Math.max(left + 1, width - 4);
   const to = at_ms.at(-1) ?? 0;
   const from = window_ms === undefined ? at_ms[0] ?? 0 : to - window_ms;
@@ -235,7 +237,15 @@ export function Sparkline(
 ): VNode {
   const line = sparkPath(values, { width, height, max });
   return (
-    <svg class={`spark ${tone}`} width={width} height={height} role="img" aria-label={label}>
+    <svg
+      class={`spark ${tone}`}
+      width={width}
+      height={height}
+      viewBox={`0 0 ${width} ${height}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={label}
+    >
       <path class="spark-base" d={`M0 ${height - 0.5}H${width}`} />
       {fill && <path class="spark-fill" d={line.area} />}
       <path class="spark-line" d={line.stroke} />

@@ -39,12 +39,14 @@ export function Page(
         <div class="filters">
           {filters}
           {moreFilters && isNarrow && (
-            <Button
-              icon="filter"
-              label={isOpen ? "Fewer filters" : "More filters"}
-              pressed={isOpen}
-              onPress={() => setOpen(!isOpen)}
-            />
+            <span class="filter-toggle">
+              <Button
+                icon="filter"
+                label={isOpen ? "Fewer filters" : "More filters"}
+                pressed={isOpen}
+                onPress={() => setOpen(!isOpen)}
+              />
+            </span>
           )}
           {(!isNarrow || isOpen) && moreFilters}
         </div>

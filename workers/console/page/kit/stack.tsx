@@ -7,8 +7,10 @@ import type { VNode } from "preact";
 import { CopyButton } from "./controls.tsx";
 
 /** Frames that are no code of the person who reads: runtimes, packages, the SDKs. */
-const LIBRARIES =
-  /node_modules|(?:^|[\s(])(?:ext|node|jsr|npm|deno):|site-packages|engine[_-]sdk|\/lib\/python\d/;
+const LIBRARIES = new RegExp(
+  "node_modules|(?:^|[\\s(])(?:ext|node|jsr|npm|deno):|site-packages|engine[_-]sdk|" +
+    "/sdk/typescript/|/lib/python\\d",
+);
 /** A line that names a place in the code, as JavaScript and Python write it. */
 const FRAME = /^\s*(?:at\s|File ")/;
 
@@ -16,14 +18,14 @@ const FRAME = /^\s*(?:at\s|File ")/;
 export interface StackLine {
   readonly text: string;
   /** The error itself, a frame of the person's code, or one of a library. */
-  readonly kind: "error" | "frame" | "library";
+  readonly kind: "error" | "own" | "library";
 }
 
 /** The lines of a stack; the line of code below a Python frame belongs to it. */
 export function stackLines(text: string): StackLine[] {
   let kind: StackLine["kind"] = "error";
   return text.replace(/\s+$/, "").split(/\r?\n/).map((line) => {
-    if (FRAME.test(line)) kind = LIBRARIES.test(line) ? "library" : "frame";
+    if (FRAME.test(line)) kind = LIBRARIES.test(line) ? "library" : "own";
     else if (!/^\s/.test(line)) kind = "error";
     return { text: line, kind };
   });

@@ -14,7 +14,7 @@ Deno.test("stackLines() tells own frames of JavaScript from those of libraries",
     at go (file:///app/node_modules/pg/index.js:1:1)
     at node:internal/main:5:1`);
 
-  assert.deepEqual(lines, ["error", "frame", "library", "library", "library", "library"]);
+  assert.deepEqual(lines, ["error", "own", "library", "library", "library", "library"]);
 });
 
 Deno.test("stackLines() keeps the code below a frame of Python with it", () => {
@@ -26,7 +26,7 @@ Deno.test("stackLines() keeps the code below a frame of Python with it", () => {
 ValueError: no
 `);
 
-  assert.deepEqual(lines, ["error", "library", "library", "frame", "frame", "error"]);
+  assert.deepEqual(lines, ["error", "library", "library", "own", "own", "error"]);
 });
 
 Deno.test("stackOf() finds a stack among attributes, and nothing that is only a line", () => {

@@ -16,6 +16,8 @@ import { rowAfterKey, useFocusBack, VirtualList } from "./virtual_list.tsx";
 const PAGE_ROWS = 15;
 /** In pixels, as in the style sheet. */
 const HEAD_HEIGHT = 32;
+/** In pixels. */
+const ROW_HEIGHTS = { plain: 36, things: 52, figures: 32, events: 36 } as const;
 
 /** A column of a {@linkcode Table}. */
 export interface Column<T> {
@@ -46,7 +48,12 @@ interface TableProps<T> {
   /** Key of the row that is open. */
   readonly open?: string | null | undefined;
   readonly onOpen?: ((item: T) => void) | undefined;
-  /** @default 36 */
+  /**
+   * What the rows are: `things` with a name and what there is to say of it, `figures` to compare,
+   * `events` in time.
+   */
+  readonly kind?: "things" | "figures" | "events" | undefined;
+  /** @default by the kind of the rows */
   readonly rowHeight?: number | undefined;
   /** A class for a row, such as `bad`. */
   readonly rowClass?: ((item: T) => string) | undefined;
@@ -59,7 +66,8 @@ interface TableProps<T> {
 
 /** A table of any length. */
 export function Table<T>(props: TableProps<T>): VNode {
-  const { columns, items, keyOf, onOpen, open = null, rowHeight = 36 } = props;
+  const { columns, items, keyOf, onOpen, open = null, kind } = props;
+  const { rowHeight = ROW_HEIGHTS[kind ?? "plain"] } = props;
   const id = useId();
   const box = useFocusBack(open !== null);
   const [written, write] = useQueryMember(props.orderName ?? "sort");
@@ -99,7 +107,7 @@ export function Table<T>(props: TableProps<T>): VNode {
     );
   };
   return (
-    <div ref={box} class="table" style={tracksOf(columns)}>
+    <div ref={box} class={`table ${kind ?? ""}`} style={tracksOf(columns)}>
       {rows.length === 0 && <div class="table-empty">{props.empty}</div>}
       <VirtualList
         items={rows}

@@ -197,7 +197,7 @@ const MIB = 1_048_576;
 /** A number with the unit that ends its name: `max_message_bytes` 67108864 is `64 MiB`. */
 export function withUnit(name: string, value: Json): string | null {
   if (typeof value !== "number") return null;
-  const unit = /_(bytes|kb|mb|gb|ms|s|percent)$/.exec(name)?.[1];
+  const unit = /_(bytes|kb|mb|gb|ms|s|percent)(?:_per_\w+)?$/.exec(name)?.[1];
   switch (unit) {
     case "bytes":
       return trimZeros(formatBytes(value));

@@ -53,6 +53,7 @@ for (
     ["engine.max_message_bytes", 67_108_864, "64 MiB"],
     ["engine.memory_mb", 2_048, "2 GiB"],
     ["engine.invocation_timeout_ms", 600_000, "10 min"],
+    ["engine.max_inflight_bytes_per_worker", 268_435_456, "256 MiB"],
     ["for_s", 30, "30 s"],
     ["cpu_percent", 20, "20 %"],
     ["engine.port", 49_134, null],

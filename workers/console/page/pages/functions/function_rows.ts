@@ -113,7 +113,10 @@ function grouped(items: readonly FunctionItem[], view: FunctionView): FunctionRo
     else groups.set(key, [item]);
   }
   const sign = view.descending ? -1 : 1;
-  const keys = [...groups.keys()].sort((a, b) => sign * compareGroups(a, b));
+  const isBuiltin = (key: string) => groups.get(key)![0]!.worker_name.startsWith("engine-");
+  const keys = [...groups.keys()].sort((a, b) => {
+    return sign * (Number(isBuiltin(a)) - Number(isBuiltin(b)) || compareGroups(a, b));
+  });
   return keys.flatMap((key): FunctionRow[] => {
     const group = groups.get(key)!;
     const isClosed = view.search === "" && view.closed.has(key);
@@ -180,7 +183,10 @@ function firstPart(function_id: string): string {
   return end > 0 ? function_id.slice(0, end) : function_id;
 }
 
-/** The default namespace comes first, and in it the engine's functions last. */
+/**
+ * Functions of built-in workers come after those of the user's. Of each, the default namespace
+ * comes first, and in it the engine's functions last.
+ */
 function compareGroups(a: string, b: string): number {
   const rank = (key: string) =>
     key === functionKey(DEFAULT_NAMESPACE, "engine") ? 1 : key.startsWith("default/") ? 0 : 2;

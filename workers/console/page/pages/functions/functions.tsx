@@ -155,6 +155,7 @@ function List(
   return (
     <Table<FunctionRow>
       label="Functions"
+      kind="figures"
       columns={columns}
       items={listed.rows}
       keyOf={keyOf}

@@ -24,6 +24,7 @@ import {
   link,
   noFormReason,
   readValueDraft,
+  Stack,
   switchMode,
   Time,
   useLive,
@@ -134,7 +135,7 @@ function Failure({ run }: { run: Extract<InvokeRun, { state: "failed" }> }): VNo
       {stacktrace !== undefined && (
         <details class="stack">
           <summary>Stack</summary>
-          <pre>{stacktrace}</pre>
+          <Stack text={stacktrace} />
         </details>
       )}
     </>

@@ -63,6 +63,7 @@ export function MetricsAlerts(): VNode {
       <div class="metrics-table">
         <Table<Alert>
           label="Alert rules"
+          kind="events"
           columns={COLUMNS}
           items={items}
           keyOf={({ name }) => name}

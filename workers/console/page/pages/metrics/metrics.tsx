@@ -203,7 +203,7 @@ function Now({ samples }: { samples: EngineSamples }): VNode {
       <Stat label="p99, last minute" value={formatDuration(minute("p99_ms"))} />
       <Stat label="In flight" value={formatCount(now("in_flight"))} />
       <Stat
-        label="Event-loop lag, last minute"
+        label="Lag, last minute"
         value={formatDuration(lag)}
         {...(lag ?? 0) > LAG_MS_HIGH && { tone: "warn" as const }}
       />

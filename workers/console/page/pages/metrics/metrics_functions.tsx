@@ -162,7 +162,7 @@ function linesOf(
 }
 
 function shortKey(key: string): string {
-  return key.startsWith("default/") ? key.slice("default/".length) : key;
+  return key.replace(/^(?:default)?\//, "");
 }
 
 function Totals({ all }: { all: boolean }): VNode {
@@ -180,6 +180,7 @@ function Totals({ all }: { all: boolean }): VNode {
     <div class="metrics-table">
       <Table<FunctionTotals>
         label="Functions since the engine started"
+        kind="figures"
         columns={COLUMNS}
         items={shown}
         keyOf={({ namespace, function_id }) => functionKey(namespace, function_id)}

@@ -103,6 +103,7 @@ function List(
   return (
     <Table
       label="Queues"
+      kind="figures"
       columns={columns}
       items={shown}
       keyOf={({ name }) => name}

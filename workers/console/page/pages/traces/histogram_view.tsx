@@ -9,7 +9,7 @@ import {
   Button,
   formatCount,
   formatDateTime,
-  formatSpan,
+  formatLimit,
   formatTime,
   useQuery,
   useShell,
@@ -82,7 +82,7 @@ function Facts({ histogram, isZoomed }: { histogram: Histogram; isZoomed: boolea
   const { failed } = countsOf(histogram, { first: 0, last: counts.length - 1 });
   const span = isZoomed
     ? `from ${formatDateTime(fromMs)} to ${formatTime(toMs)}`
-    : `in the last ${formatSpan(toMs - fromMs)}`;
+    : `in the last ${formatLimit(toMs - fromMs)}`;
   return (
     <p class="num">
       <b>{formatCount(total)}</b> {total === 1 ? "trace" : "traces"}

@@ -211,6 +211,8 @@ function TraceList({ filter: state }: { filter: TraceFilterState }): VNode {
   return (
     <Table
       label="Traces, the newest first"
+      kind="events"
+      rowClass={({ errors }) => errors > 0 ? "bad" : ""}
       columns={columns}
       rowHeight={isNarrow ? NARROW_ROW : undefined}
       items={listed.traces}

@@ -11,7 +11,7 @@ import type { SpanTree } from "./span_tree.ts";
 import { ticksOf, type TimeWindow, WINDOW_MS_MIN } from "./waterfall.ts";
 
 /** Space of a tick, in pixels. */
-const TICK_WIDTH = 60;
+const TICK_WIDTH = 44;
 /** A shorter drag is a click, in pixels. */
 const DRAG_PIXELS_MIN = 5;
 

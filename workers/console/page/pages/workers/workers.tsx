@@ -211,9 +211,9 @@ function WorkerTable(
       items={rows}
       keyOf={({ key }) => key}
       order={{ column: "name", descending: false }}
+      kind="things"
       open={open}
       onOpen={onOpen}
-      rowHeight={40}
       empty={empty}
     />
   );
@@ -337,6 +337,7 @@ function usage(
 }
 
 function Name({ row }: { row: WorkerRow }): VNode {
+  const about = row.reason ?? row.connections[0]?.description ?? null;
   return (
     <>
       <Dot
@@ -344,13 +345,18 @@ function Name({ row }: { row: WorkerRow }): VNode {
         label={row.state}
         pulse={stateTone(row.state) === "accent"}
       />
-      <Link to={link("/workers", row.key)} class="cut row-name">{row.name}</Link>
-      {row.replicas > 1 && <span class="quiet">×{row.replicas}</span>}
-      {row.engine !== null && (
-        <Badge tone="neutral" title={`It is connected to engine ${row.engine}`}>
-          at {row.engine}
-        </Badge>
-      )}
+      <span class="two-lines">
+        <span class="row-flex">
+          <Link to={link("/workers", row.key)} class="cut row-name">{row.name}</Link>
+          {row.replicas > 1 && <span class="quiet">×{row.replicas}</span>}
+          {row.engine !== null && (
+            <Badge tone="neutral" title={`It is connected to engine ${row.engine}`}>
+              at {row.engine}
+            </Badge>
+          )}
+        </span>
+        {about !== null && <span class="two-lines-more cut quiet" title={about}>{about}</span>}
+      </span>
     </>
   );
 }
