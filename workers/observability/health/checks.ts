@@ -347,7 +347,10 @@ async function diskSpace({ disk }: HealthParts): Promise<HealthCheck> {
     status,
     measured: free_bytes,
     message: problem === null ? free : problem[0]!.toUpperCase() + problem.slice(1),
-    remedy: remedyFor(status, "Free space on the disk of the data directory; see: engine info"),
+    remedy: remedyFor(
+      status,
+      "Free space on the disk of the data directory, .engine beside config.yaml",
+    ),
   };
 }
 
