@@ -18,7 +18,7 @@ import type { Redactor } from "../redact.ts";
 import { checkOperator } from "../retained.ts";
 import type { Search, SearchTurns, Turn } from "../turns.ts";
 import { SEVERITIES, type Severity, severityOf, wireLog } from "./record.ts";
-import type { LogPage, LogRange, LogStore } from "./store.ts";
+import { LOG_PAGE_BYTES_MAX, type LogPage, type LogRange, type LogStore } from "./store.ts";
 
 /** Default number of log records in one answer. */
 const LOG_LIST_LIMIT = 100;
@@ -26,6 +26,8 @@ const LOG_LIST_LIMIT = 100;
 const LOG_SEARCH_CHARS_MAX = 1_024;
 /** Log records in one answer. */
 const LOG_LIST_LIMIT_MAX = 1_000;
+
+const CUT = { is_cut: true } as const;
 
 /** Dependencies of the functions. */
 export interface LogFunctionsSetup {
@@ -226,7 +228,13 @@ function joinLogs(
   const timeOf = ({ timestamp_unix_nano }: JsonObject): number => Number(timestamp_unix_nano);
   const direction = sort_order === "asc" ? 1 : -1;
   logs.sort((one, other) => direction * (timeOf(one) - timeOf(other)));
-  return { ...own, logs: logs.slice(0, limit ?? LOG_LIST_LIMIT), total };
+  const wanted = logs.slice(0, limit ?? LOG_LIST_LIMIT);
+  let chars = 0;
+  const over = wanted.findIndex((log) =>
+    (chars += JSON.stringify(log).length) > LOG_PAGE_BYTES_MAX
+  );
+  const isCut = over > 0 || own.is_cut === true;
+  return { ...own, logs: over > 0 ? wanted.slice(0, over) : wanted, total, ...isCut && CUT };
 }
 
 /** The lowest severity whose number is at least `severity_min`. */

@@ -194,3 +194,18 @@ Deno.test("a list has the records of other engines by time, except where numbers
   }
   assert.equal(asked.length, 2);
 });
+
+Deno.test("a list of several engines is cut where it becomes too large", async () => {
+  const { clock, list } = setup(() => {
+    const log = { body: "x".repeat(3 * 1024 * 1024), timestamp_unix_nano: clock.wall() * 1e6 };
+    return Promise.resolve([{
+      engine: "b",
+      life: "1",
+      result: { logs: [log, log, log], total: 3 },
+    }]);
+  });
+
+  const { logs, total, is_cut } = await list({});
+
+  assert.deepEqual([(logs as Json[]).length, total, is_cut], [2, 3, true]);
+});
