@@ -24,8 +24,8 @@ const encoder = new TextEncoder();
 
 /** Two channels, claimed or not. */
 class Offer implements LocalChannels {
-  readonly reader: ChannelRef;
-  readonly writer: ChannelRef;
+  readonly id: string;
+  readonly keys: string;
   readonly place: number;
   readonly ends: LocalEnds;
   isWithdrawn = false;
@@ -36,12 +36,23 @@ class Offer implements LocalChannels {
   open = 0;
   readonly #offers: Offers;
 
-  constructor(offers: Offers, place: number, id: string, keys: [string, string], ends: LocalEnds) {
+  /** `keys`: that of the reader, then that of the writer. */
+  constructor(offers: Offers, place: number, id: string, keys: string, ends: LocalEnds) {
     this.#offers = offers;
     this.place = place;
-    this.reader = { channel_id: `${id}-r`, access_key: keys[0], direction: "read" };
-    this.writer = { channel_id: `${id}-w`, access_key: keys[1], direction: "write" };
+    this.id = id;
+    this.keys = keys;
     this.ends = ends;
+  }
+
+  get reader(): ChannelRef {
+    const access_key = this.keys.slice(0, KEY_CHARS);
+    return { channel_id: `${this.id}-r`, access_key, direction: "read" };
+  }
+
+  get writer(): ChannelRef {
+    const access_key = this.keys.slice(KEY_CHARS);
+    return { channel_id: `${this.id}-w`, access_key, direction: "write" };
   }
 
   withdraw(): void {
@@ -74,7 +85,7 @@ export class Offers {
   offer(ends: LocalEnds, prefix = ""): LocalChannels {
     const place = this.#free.pop() ?? this.#places.length;
     const id = `${prefix}${OFFER_PREFIX}${place}-${++this.#made}`;
-    const offer = new Offer(this, place, id, [this.#key(), this.#key()], ends);
+    const offer = new Offer(this, place, id, this.#twoKeys(), ends);
     this.#places[place] = offer;
     return offer;
   }
@@ -128,12 +139,12 @@ export class Offers {
     return channel;
   }
 
-  #key(): string {
+  #twoKeys(): string {
     if (this.#used === POOL_CHARS) {
       crypto.getRandomValues(this.#pool);
       this.#digits = this.#pool.toHex();
       this.#used = 0;
     }
-    return this.#digits.slice(this.#used, this.#used += KEY_CHARS);
+    return this.#digits.slice(this.#used, this.#used += 2 * KEY_CHARS);
   }
 }

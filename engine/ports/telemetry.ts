@@ -213,6 +213,10 @@ export interface EndedSpan {
   /** `null` after a success. */
   readonly error: string | null;
   readonly attributes: Readonly<Record<string, string | number | boolean>>;
+  /** How many attributes there are, where that is known without making them. */
+  readonly attributeCount?: number;
+  /** Characters of their names and values, a number being 8; with {@linkcode attributeCount}. */
+  readonly attributeChars?: number;
 }
 
 /** Counts of one function since the engine's start. */

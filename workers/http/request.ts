@@ -375,17 +375,25 @@ export class CallSignal {
   aborted = false;
   /** The reason given to {@linkcode abort}. */
   reason: unknown = undefined;
-  #listeners: (() => void)[] = [];
+  /** Nearly always the only one: the call of the function. */
+  #first: (() => void) | undefined;
+  #others: (() => void)[] | undefined;
 
   /** Adds a listener; has no effect after the abort. */
   addEventListener(_type: "abort", listener: () => void): void {
-    if (!this.aborted) this.#listeners.push(listener);
+    if (this.aborted) return;
+    if (this.#first === undefined && this.#others === undefined) this.#first = listener;
+    else (this.#others ??= []).push(listener);
   }
 
   /** Removes a listener. */
   removeEventListener(_type: "abort", listener: () => void): void {
-    const at = this.#listeners.indexOf(listener);
-    if (at >= 0) this.#listeners.splice(at, 1);
+    if (this.#first === listener) {
+      this.#first = undefined;
+      return;
+    }
+    const at = this.#others?.indexOf(listener) ?? -1;
+    if (at >= 0) this.#others!.splice(at, 1);
   }
 
   /** Runs the listeners; later calls have no effect. */
@@ -393,8 +401,8 @@ export class CallSignal {
     if (this.aborted) return;
     this.aborted = true;
     this.reason = reason;
-    const listeners = this.#listeners;
-    this.#listeners = []; // Each listener removes itself while it runs.
-    for (const listener of listeners) listener();
+    const listeners = [this.#first, ...this.#others ?? []];
+    this.#first = this.#others = undefined; // Each listener removes itself while it runs.
+    for (const listener of listeners) listener?.();
   }
 }

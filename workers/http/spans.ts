@@ -22,6 +22,10 @@ const TRACEPARENT_CHARS_MAX = 256;
 /** A wall clock that was set back by more than this is accepted, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 10;
 const NO_FIELDS: TraceFields = {};
+/** Characters of the names of the attributes that each request has, its kind, and its status. */
+const FIXED_CHARS = "engine.kind".length + "http".length + "http.request.method".length +
+  "http.route".length + "url.path".length + "http.response.status_code".length + 8 +
+  "http.function_id".length;
 
 /** Trace fields that the calls of a request carry. */
 export interface TraceFields {
@@ -146,6 +150,17 @@ class EndedRequest implements EndedSpan {
     };
     if (this.#code !== undefined) attributes["engine.error_code"] = this.#code;
     return attributes;
+  }
+
+  get attributeCount(): number {
+    return this.#code === undefined ? 6 : 7;
+  }
+
+  get attributeChars(): number {
+    const texts = this.#method.length + this.#route.length + this.#path.length +
+      this.#function_id.length;
+    const code = this.#code === undefined ? 0 : "engine.error_code".length + this.#code.length;
+    return FIXED_CHARS + texts + code;
   }
 }
 

@@ -183,3 +183,22 @@ Deno.test("A path without a route is no span", async () => {
   assert.equal(response.headers.get("traceparent"), null);
   assert.deepEqual(it.spans, []);
 });
+
+for (const fails of [false, true]) {
+  const which = fails ? "fails" : "succeeds";
+  Deno.test(`The size of the attributes of a request that ${which} is known without them`, async () => {
+    const it = setup(() => {
+      if (fails) throw Object.assign(new Error("no"), { code: "broken" });
+      return {};
+    });
+
+    await it.fetch("GET /orders/7");
+
+    const { attributes, attributeCount, attributeChars } = it.spans[0]!;
+    const chars = Object.entries(attributes).map(([name, value]) =>
+      name.length + (typeof value === "string" ? value.length : 8)
+    );
+    assert.equal(attributeCount, chars.length);
+    assert.equal(attributeChars, chars.reduce((sum, each) => sum + each));
+  });
+}

@@ -9,7 +9,7 @@ import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
 import { type StoredSpan, WorkSpan } from "./span.ts";
 
 /** Spans that wait for being indexed by trace; a reader indexes them first. */
-export const SPANS_UNINDEXED_MAX = 8_192;
+export const SPANS_UNINDEXED_MAX = 32_768;
 
 /** Memory of a span without its texts, entries in tables included. */
 const SPAN_BYTES = 600;

@@ -184,6 +184,8 @@ export function summaryOfSpan(span: StoredSpan): SpanSummary {
   };
 }
 
+/** What each of these spans has besides the attributes of its worker. */
+const OWN_ATTRIBUTE = "engine.worker";
 /** The form in which the engine writes `traceparent`. */
 const OWN_TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 /** The span of a call, with redacted payloads if a redactor is given. */
@@ -217,15 +219,17 @@ export function spanOfWork(ended: EndedSpan, redactor: Redactor): WorkSpan | und
  * Most of these spans are dropped without being read, so members are computed on access.
  */
 export class WorkSpan implements StoredSpan {
-  readonly trace_id: string;
   readonly #ended: EndedSpan;
   readonly #redactor: Redactor;
   #attributes: readonly SpanAttribute[] | undefined;
 
   constructor(ended: EndedSpan, redactor: Redactor) {
-    this.trace_id = ended.traceparent.slice(3, 35);
     this.#ended = ended;
     this.#redactor = redactor;
+  }
+
+  get trace_id(): string {
+    return this.#ended.traceparent.slice(3, 35);
   }
 
   get span_id(): string {
@@ -284,8 +288,13 @@ export class WorkSpan implements StoredSpan {
 
   /** Number of characters and attributes, from which `ring.ts` estimates its memory. */
   get size(): { readonly chars: number; readonly attributes: number } {
-    const { name, error, service, attributes } = this.#ended;
+    const { name, error, service, attributeCount } = this.#ended;
     let chars = name.length + (error?.length ?? 0);
+    if (attributeCount !== undefined) {
+      chars += this.#ended.attributeChars! + OWN_ATTRIBUTE.length + service.length;
+      return { chars, attributes: attributeCount + 1 };
+    }
+    const { attributes } = this.#ended;
     let count = 0;
     const names = Object.keys(attributes);
     for (const own of names) {
@@ -293,7 +302,7 @@ export class WorkSpan implements StoredSpan {
       chars += own.length + (typeof value === "string" ? value.length : 8);
       count++;
     }
-    const worker = "engine.worker".length + service.length;
+    const worker = OWN_ATTRIBUTE.length + service.length;
     return { chars: chars + worker, attributes: count + 1 };
   }
 
