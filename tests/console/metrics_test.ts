@@ -53,6 +53,29 @@ Deno.test({
       assert.equal(await page.locator(".chart svg").count(), 8);
     });
 
+    await t.step("the pointer shows one time in all charts", async () => {
+      const times = page.locator(".chart-time", { hasText: /^\d\d:\d\d:\d\d$/ });
+      await page.locator(".chart-box").first().hover();
+      await times.nth(7).waitFor();
+
+      await page.getByRole("heading", { name: "Metrics" }).hover();
+      await times.first().waitFor({ state: "detached" });
+    });
+
+    await t.step("no label of an axis is cut", async () => {
+      const cut = await page.locator(".chart-box").evaluateAll((boxes) =>
+        boxes.flatMap((box) => {
+          const { left, right, bottom } = box.getBoundingClientRect();
+          return [...box.querySelectorAll("text")].filter((text) => {
+            const place = text.getBoundingClientRect();
+            return place.left < left || place.right > right || place.bottom > bottom;
+          }).map((text) => text.textContent);
+        })
+      );
+
+      assert.deepEqual(cut, []);
+    });
+
     await t.step("functions have charts, and totals that lead to them", async () => {
       await page.getByRole("tab", { name: "Functions" }).click();
       await page.locator(".legend", { hasText: "shop::good" }).first().waitFor();
