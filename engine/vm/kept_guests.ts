@@ -2,7 +2,7 @@
  * Booted machines without a program, kept for the next program of their worker.
  *
  * A boot takes seconds in software emulation, so an installation and the start that follows it use
- * one machine, as does a worker before and after an edit.
+ * one machine, as does a worker before and after an edit with `reload: stop-first`.
  *
  * @module
  */
