@@ -11,6 +11,7 @@ import { pubsub } from "./pubsub.ts";
 import { queue } from "./queue.ts";
 import { relay } from "./relay.ts";
 import { sdk } from "./sdk.ts";
+import { services } from "./services.ts";
 import { start } from "./start.ts";
 import { state } from "./state.ts";
 import { streams } from "./streams.ts";
@@ -29,4 +30,5 @@ export const SECTIONS: readonly Section[] = [
   queue,
   start,
   peers,
+  services,
 ];
