@@ -254,7 +254,7 @@ function addSwitch(
     .action(async (queueName, flags) => {
       const answer = await ask(terminal, flags, name, { queue: queueName });
       if (flags.json) return terminal.out(compactJson(answer));
-      terminal.out(`${queueName} ${name === "pause" ? "is paused" : "goes on"}`);
+      terminal.out(`${queueName} ${name === "pause" ? "is paused" : "is resumed"}`);
     });
 }
 

@@ -107,7 +107,7 @@ Deno.test("queue pause, resume, stats and peek name their queue", async () => {
   }
   assert.equal(await terminal.run("queue", "peek", "mail", "--limit", "0"), 2);
 
-  assert.deepEqual(terminal.outLines.slice(0, 2), ["mail is paused", "mail goes on"]);
+  assert.deepEqual(terminal.outLines.slice(0, 2), ["mail is paused", "mail is resumed"]);
   assert.deepEqual(terminal.calls.map(({ payload }) => payload), [
     { queue: "mail" },
     { queue: "mail" },

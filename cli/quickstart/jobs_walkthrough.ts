@@ -127,7 +127,7 @@ class JobsSteps {
   async #surviveDeaths(): Promise<void> {
     const run: QuickstartRun = this.#run;
     const below = LONG[run.options.isolation];
-    run.title("6. A job outlives a worker that is killed, and goes on where it was …");
+    run.title("6. A job outlives a worker that is killed, and continues where it was …");
     const first = await this.#addJob(below);
     await this.#isRunning(first);
     const pid = (await run.workerPids()).get("prime-worker");

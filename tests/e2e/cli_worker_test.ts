@@ -101,7 +101,10 @@ Deno.test("Ctrl-C ends worker add with 130; the worker goes on and can be added 
   adding.interrupt();
 
   assert.equal(await adding.ended, 130, adding.printed());
-  assert.match(adding.printed(), /^interrupted; the engine goes on with mute; see: engine worker/m);
+  assert.match(
+    adding.printed(),
+    /^interrupted; the engine continues with mute; see: engine worker/m,
+  );
   const status = await engine.command("worker", "status", "mute", "--json");
   assert.equal(JSON.parse(status.stdout).state, "starting");
   const again = await add(engine, "./workers/mute", "--timeout", "0");

@@ -68,7 +68,7 @@ const REQUESTS = {
   }),
   list: v.object({
     cursor: v.described(
-      "From the answer before: goes on behind it",
+      "From the previous answer: the page after it",
       v.opt(v.text(1, ID_CHARS_MAX)),
     ),
   }),

@@ -166,7 +166,7 @@ Deno.test("Ctrl-C ends with 130, and names the requested workers and the others"
   assert.equal(await terminal.run("worker", "add", "./a", "./b", "./c"), 130);
 
   assert.deepEqual(terminal.errLines.slice(-2), [
-    "interrupted; the engine goes on with a, ./b; see: engine worker list",
+    "interrupted; the engine continues with a, ./b; see: engine worker list",
     "interrupted before it was added: ./c",
   ]);
   assert.equal(requestsTo(terminal).length, 2);
@@ -182,7 +182,7 @@ Deno.test("Ctrl-C on a terminal leaves the rows and restores the terminal", asyn
 
   assert.match(
     screen.text,
-    /^a +\d+ ms {2}starting .*\ninterrupted; the engine goes on with a; see/,
+    /^a +\d+ ms {2}starting .*\ninterrupted; the engine continues with a; see/,
   );
   assert.ok(screen.isRestored);
 });

@@ -306,7 +306,7 @@ export function interruptedError(
   return new ExitWith(EXIT_INTERRUPTED, [
     ...asked.length === 0
       ? []
-      : [`interrupted; the engine goes on with ${asked.join(", ")}; see: ${hint}`],
+      : [`interrupted; the engine continues with ${asked.join(", ")}; see: ${hint}`],
     ...others.length === 0 ? [] : [`interrupted before it was added: ${others.join(", ")}`],
   ]);
 }

@@ -167,7 +167,7 @@ function overdueHandlers({ workers }: HealthParts): HealthCheck {
     remedy: ({ name }) =>
       `The caller of ${name} has its error already: give what it waits for a timeout, or ` +
       "return when context.cancelled is set (context.signal in TypeScript); until then its work " +
-      "goes on, in Python perhaps in a thread that other calls wait for",
+      "continues, in Python perhaps in a thread that other calls wait for",
   });
 }
 

@@ -76,7 +76,7 @@ function PauseButton({ row, act, mayAct }: { row: QueueRow; act: Act; mayAct: bo
   const name = row.paused ? "resume" : "pause";
   const press = () => {
     setBusy(true);
-    const said = row.paused ? "goes on" : "is paused; no job begins";
+    const said = row.paused ? "is resumed" : "is paused; no job begins";
     void act(name, {}, () => `${titleOf(row)} ${said}`).then(() => setBusy(false));
   };
   return (

@@ -1,5 +1,5 @@
 /**
- * Sets an item of a stream, or sends an event to everyone who follows its group.
+ * Sets an item of a stream, or sends an event to the subscribers of its group.
  *
  * @module
  */
@@ -147,7 +147,7 @@ export function SendEvent({ place, onClose }: { place: Group; onClose: () => voi
       onSubmit={submit}
       onClose={onClose}
     >
-      <p class="said">It goes to everyone who follows the group now, and nothing is stored.</p>
+      <p class="said">The current subscribers of the group get it; nothing is stored.</p>
       <div class="form-members">
         <Required label="Group" value={group} tried={tried} onChange={setGroup} />
         <Required label="Name" value={type} tried={tried} onChange={setType} />

@@ -185,8 +185,8 @@ function NoStreams(): VNode {
   return (
     <Empty icon="streams" title="engine-stream does not run">
       <p>
-        It keeps items by stream and group, and tells everyone who follows them of every change. Add
-        it with{" "}
+        It keeps items by stream and group, and sends every change to their subscribers. Add it with
+        {" "}
         <Code>engine worker add engine-stream</Code>; its streams show up here by themselves.
       </p>
     </Empty>
