@@ -15,6 +15,8 @@ import { median, table } from "./figures.ts";
 import { type Server, startEngine } from "./servers.ts";
 
 const IDLE = 10_000;
+/** Those that have sent nothing: of one address the engine takes no more than some 8,000. */
+const SILENT = 7_500;
 const FEW = 500;
 const MANY = 5_000;
 const REGISTRATIONS = 100_000;
@@ -130,20 +132,24 @@ function wait(ms: number): Promise<void> {
 
 async function idle(engine: Server, probe: Worker): Promise<void> {
   const before = read(engine);
-  const connections = await openConnections(engine.ports[0]!, IDLE);
+  const connections = await openConnections(engine.ports[0]!, SILENT);
   await wait(1_000);
   const open = read(engine);
   for (const [i, connection] of connections.entries()) await connection.say(offer(i));
+  await until(probe, `idle${SILENT - 1}::f`, true);
+  connections.push(...await openConnections(engine.ports[0]!, IDLE - SILENT));
+  for (let i = SILENT; i < IDLE; i++) await connections[i]!.say(offer(i));
   await until(probe, `idle${IDLE - 1}::f`, true);
   await wait(1_000);
   const offering = read(engine);
   await wait(REST_MS);
   const rested = read(engine);
-  const held = (now: Reading) => `${((now.bytes - before.bytes) / IDLE / 1_024).toFixed(1)} KiB`;
+  const held = (now: Reading, count: number) =>
+    `${((now.bytes - before.bytes) / count / 1_024).toFixed(1)} KiB`;
   const share = (rested.cpuMs - offering.cpuMs) / (rested.atMs - offering.atMs);
-  note(`${IDLE} connections: opening one`, `${us(open.cpuMs - before.cpuMs, IDLE)} of CPU`);
-  note(`${IDLE} connections: memory of each`, held(open));
-  note(`${IDLE} workers of a function: memory of each`, held(offering));
+  note(`${SILENT} connections: opening one`, `${us(open.cpuMs - before.cpuMs, SILENT)} of CPU`);
+  note(`${SILENT} connections: memory of each`, held(open, SILENT));
+  note(`${IDLE} workers of a function: memory of each`, held(offering, IDLE));
   note(`${IDLE} workers at rest`, `${(share * 100).toFixed(1)} % of a core`);
   for (const connection of connections) connection[Symbol.dispose]();
   await until(probe, `idle${IDLE - 1}::f`, false);
