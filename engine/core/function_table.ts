@@ -290,6 +290,17 @@ export class FunctionTable {
     }
   }
 
+  /** Removes up to `max` replicas of a worker; `gone`: functions that no other worker offers. */
+  removeSome(peer: Peer, max: number): { removed: number; gone: number } {
+    const some = this.#byPeer.get(peer)?.keys().take(max).toArray() ?? [];
+    let gone = 0;
+    for (const entry of some) {
+      this.#drop(entry, peer);
+      if (this.#closeIfEmpty(entry)) gone++;
+    }
+    return { removed: some.length, gone };
+  }
+
   /** Removes all replicas of a worker: how many it had, and how many functions are gone. */
   removePeer(peer: Peer): { registered: number; removed: number } {
     const entries = this.entriesOf(peer);

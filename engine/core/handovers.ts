@@ -16,6 +16,11 @@ import { type ParkedCalls, type Target, targetOf } from "./parked_calls.ts";
 import type { Peer } from "./peer.ts";
 import type { TriggerTable } from "./trigger_table.ts";
 
+/** Registrations that end in one step, some 0.5 ms, of a peer that has more than it may keep. */
+export const RETIRED_AT_ONCE = 128;
+/** So many end together with the peer: in 4 ms, and its disconnect names its functions. */
+export const RETIRED_DOWN_TO = 1_000;
+
 /** Dependencies of handovers. */
 export interface HandoversOptions {
   readonly functions: FunctionTable;
@@ -82,6 +87,23 @@ export class Handovers implements Traffic {
     for (const handover of this.#open) {
       if (handover.peers.has(peer)) this.#expect(handover, target);
     }
+  }
+
+  /**
+   * Removes some functions and triggers of a peer whose connection has ended, as if it had taken
+   * them back itself: to end 10,000 at once takes 20 to 50 ms. `true`: many are left. Those of a
+   * drained peer stay, since its successor may have them.
+   */
+  retire(peer: Peer): boolean {
+    const { functions, triggers, report } = this.#options;
+    const left = (): number => functions.countOf(peer) + triggers.triggersOf(peer);
+    if (peer.isDraining || left() <= RETIRED_DOWN_TO) return false;
+    const { removed, gone } = functions.removeSome(peer, RETIRED_AT_ONCE);
+    const [worker_id, ids_changed] = [peer.id, gone > 0];
+    if (removed > 0) report({ type: "functions_changed", worker_id, ids_changed });
+    const ended = triggers.removeSome(peer, RETIRED_AT_ONCE - removed);
+    if (ended > 0) report({ type: "triggers_changed", worker_id });
+    return left() > RETIRED_DOWN_TO;
   }
 
   /** A worker disconnected: its triggers end, unless it is to come back. */

@@ -136,6 +136,7 @@ export class Router {
     isBuiltin: (function_id, namespace) => this.#isBuiltin(function_id, namespace),
     reattach: (peer, message) => this.#reattach(peer, message),
     suspected: (peer, isSuspect) => this.#suspected(peer, isSuspect),
+    retire: (peer) => this.#handovers.retire(peer),
     disconnected: (peer, reason) => this.#disconnected(peer, reason),
     flushEvents: () => this.#flushEvents(),
   };
@@ -205,8 +206,7 @@ export class Router {
     this.traffic = this.#handovers;
     this.firings = new CoreFirings(functions, calls, this.#builtins);
     const isDraining = (): boolean => this.#state !== "open";
-    const peers = this.#sessions;
-    const sources = { functions, triggers, peers, absences, names, isDraining };
+    const sources = { functions, triggers, peers: this.#sessions, absences, names, isDraining };
     this.directory = new LiveDirectory(sources);
   }
 

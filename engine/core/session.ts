@@ -41,6 +41,8 @@ export interface SessionOwner {
   reattach(peer: Peer, message: Reattach): void;
   /** The peer has left a ping unanswered, or something arrived from it again. */
   suspected(peer: Peer, isSuspect: boolean): void;
+  /** Removes some registrations of a peer that has gone; `true`: many are left. */
+  retire(peer: Peer): boolean;
   /** The connection is closed; called once. */
   disconnected(peer: Peer, reason: string): void;
   /** Called after all consequences of a frame were sent. */
@@ -133,6 +135,13 @@ export class Session implements ConnectionEvents {
     if (!this.peer.isLive || this.peer.isSuspect === isSuspect) return;
     this.#owner.suspected(this.peer, isSuspect);
     this.#owner.flushEvents();
+  }
+
+  retire(): boolean {
+    if (!this.peer.isLive) return false;
+    const hasMany = this.#owner.retire(this.peer);
+    this.#owner.flushEvents();
+    return hasMany;
   }
 
   closed(code: number, reason: string): void {

@@ -177,6 +177,13 @@ export class TriggerTable {
     }
   }
 
+  /** Ends up to `max` triggers of a worker, and returns how many. */
+  removeSome(owner: Peer, max: number): number {
+    const some = this.#byOwner.get(owner)?.values().take(max).toArray() ?? [];
+    for (const trigger of some) this.#end(trigger);
+    return some.length;
+  }
+
   /** Ends all triggers of a worker. */
   removeOwner(owner: Peer): void {
     for (const trigger of [...this.#byOwner.get(owner) ?? []]) this.#end(trigger);

@@ -124,6 +124,11 @@ export interface ConnectionEvents {
    * frozen, or busy; the connection stays open until it has been silent for too long.
    */
   suspected(isSuspect: boolean): void;
+  /**
+   * Removes some of the many registrations of a peer whose connection has ended, before `closed`;
+   * `true`: to be called again, in the next turn. Optional.
+   */
+  retire?(): boolean;
   closed(code: number, reason: string): void;
 }
 

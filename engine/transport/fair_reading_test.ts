@@ -94,17 +94,51 @@ Deno.test("connections that end together take turns, and each ends behind its re
   assert.equal(log.indexOf("over 2") > log.indexOf("reported", 1), true);
 });
 
+for (const how of ["an end", "a close frame"]) {
+  Deno.test(`the many registrations of a peer that ends with ${how} are removed in turns`, async () => {
+    let now = 0;
+    const ends: (() => void)[] = [];
+    const ticks = new TickBudget({ now: () => now, atTickEnd: (task) => void ends.push(task) });
+    const log: string[] = [];
+    let left = 40;
+    const retire = (): boolean => {
+      now += 1;
+      log.push("retired");
+      return --left > 0;
+    };
+    const closed = (): void => void log.push("closed");
+    const frame = how === "an end" ? [] : [0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8];
+
+    const { run } = setup(Uint8Array.from(frame), { ticks, retire, closed });
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    let most = log.length;
+    let isOver = false;
+    void run.then(() => isOver = true);
+    for (let tick = 0; tick < 2_000 && !isOver; tick++) {
+      const before = log.length;
+      for (const end of ends.splice(0)) end();
+      await Promise.resolve();
+      most = Math.max(most, log.length - before);
+    }
+
+    assert.ok(isOver, "the connection has ended");
+    assert.deepEqual(log, [...Array.from({ length: 40 }, () => "retired"), "closed"]);
+    assert.ok(most <= TICK_MS + 1, `${most} steps of 1 ms in a tick`);
+  });
+}
+
 interface Setup {
   readonly ticks: TickBudget;
   readonly isBatching?: boolean;
   readonly textBytes?: ConnectionEvents["textBytes"];
   readonly closed?: () => void;
+  readonly retire?: () => boolean;
 }
 
 /** A connection whose peer has sent `bytes` and then its end; reads never wait. */
 function setup(
   bytes: Uint8Array,
-  { ticks, isBatching = false, textBytes = () => {}, closed = () => {} }: Setup,
+  { ticks, isBatching = false, textBytes = () => {}, closed = () => {}, retire }: Setup,
 ): { run: Promise<void> } {
   let at = 0;
   const socket = {
@@ -141,6 +175,7 @@ function setup(
     drained() {},
     suspected() {},
     closed,
+    ...retire && { retire },
   };
   return { run: connection.run(events) };
 }

@@ -278,7 +278,9 @@ export class RawConnection implements Connection, FrameEvents, Work {
     // Both close frames are exchanged; only the socket is left to close.
     this.#state = "over";
     this.#reader.stop();
-    this.#report();
+    if (!this.#retireSome()) return this.#report();
+    this.#isEnding = true;
+    this.#queueWork();
   }
 
   violation(code: ViolationCode, reason: string): void {
@@ -376,14 +378,16 @@ export class RawConnection implements Connection, FrameEvents, Work {
   /** Goes on with what {@linkcode #readSome} left, in its turn. */
   work(): boolean {
     this.#isQueued = false;
-    if (this.#isEnding) {
-      this.#report();
-      this.#wake?.();
-      return false;
-    }
     if (this.#isWriteDue) {
       this.#isWriteDue = false;
       if (!this.#isWriting) this.#write();
+    }
+    if (this.#isEnding) {
+      if (this.#retireSome()) return this.#isQueued = true;
+      this.#report();
+      this.#hasMore = false;
+      this.#wake?.();
+      return false;
     }
     if (this.#isPaused || !this.#hasMore) return false; // `resume` queues it again.
     try {
@@ -530,15 +534,26 @@ export class RawConnection implements Connection, FrameEvents, Work {
 
   /**
    * Ending calls and registrations takes time, 40 ms for 10,000 triggers, so connections that end
-   * together take turns, and messages of others go before them.
+   * take turns, and messages of others go before them.
    */
   #reportInTurn(): void {
     const { ticks } = this.#options;
     if (this.#events === undefined || this.#isEnding) return;
-    this.#isEnding = !ticks.mayStart(this);
+    this.#isEnding = !ticks.mayStart(this) || this.#retireSome();
     if (this.#isEnding) return this.#queueWork();
     this.#report();
     ticks.isSpent();
+  }
+
+  /** Ends registrations until the turn is over; `true`: many are left. */
+  #retireSome(): boolean {
+    const { cut, ticks } = this.#options;
+    try {
+      while (this.#events?.retire?.()) if (ticks.isSpent()) return true;
+    } catch (error) {
+      cut(this.#address, `the end of a connection could not be handled: ${error}`);
+    }
+    return false;
   }
 
   #report(): void {

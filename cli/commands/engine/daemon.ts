@@ -273,8 +273,10 @@ const thisMachine: DaemonMachine = {
       const stdio = ["ignore" as const, output, output];
       const options = { cwd: directory, detached: true, stdio };
       const child = spawn(Deno.execPath(), [...ownArguments(), ...args], options);
+      const failed = new Promise<Error>((resolve) => child.once("error", resolve));
+      if (child.pid === undefined) throw notSpawned(await failed);
       child.unref();
-      return child.pid!;
+      return child.pid;
     } finally {
       closeSync(output);
     }
@@ -286,6 +288,14 @@ const thisMachine: DaemonMachine = {
     return await runningEngines();
   },
 };
+
+/** The system refused a process. */
+function notSpawned({ message }: Error): CommandError {
+  const what = message.replace(/^Error: /, "");
+  const isFull = /EMFILE|too many open files/i.test(message);
+  const hint = isFull ? "; raise the limit of open files (`ulimit -n 4096`)" : "";
+  return new CommandError(`The system started no process for the engine: ${what}${hint}`);
+}
 
 /** How this program was started, without its own arguments. */
 function ownArguments(): string[] {
