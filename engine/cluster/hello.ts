@@ -24,9 +24,9 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /** The bytes of a hello. */
-export function encodeHello(engine: OtherEngine): Uint8Array {
+export function encodeHello(engine: OtherEngine, protocol = CLUSTER_PROTOCOL): Uint8Array {
   const { life, name, version, log } = engine;
-  const hello = { life, name, version, log, protocol: CLUSTER_PROTOCOL };
+  const hello = { life, name, version, log, protocol };
   return encoder.encode(JSON.stringify(hello));
 }
 

@@ -94,6 +94,8 @@ export interface LinksSetup {
   claimChannel(upgrade: Upgrade): Refusal | Accept;
   /** Whether other engines get what a built-in worker of this one offers. */
   isShared(builtin: string): boolean;
+  /** What this engine speaks. Default: {@linkcode CLUSTER_PROTOCOL}. */
+  readonly protocol?: number;
 }
 
 /** A link and its peer. */
@@ -108,6 +110,7 @@ export class Links {
   /** Ends of channels over links. */
   readonly streams: Streams;
   readonly #setup: LinksSetup;
+  readonly #protocol: number;
   readonly #prefix: string;
   /** By life. */
   readonly #lines = new Map<string, Line>();
@@ -130,6 +133,7 @@ export class Links {
 
   constructor(setup: LinksSetup) {
     this.#setup = setup;
+    this.#protocol = setup.protocol ?? CLUSTER_PROTOCOL;
     this.#prefix = `E.${setup.cluster}`;
     const { router: { directory }, clock, isShared } = setup;
     const isEngine = (worker_id: string): boolean => this.#byPeer.has(worker_id);
@@ -251,7 +255,7 @@ export class Links {
       return;
     }
     this.#helloAt = clock.now();
-    bus.publish(`${this.#prefix}.hello`, encodeHello(self));
+    bus.publish(`${this.#prefix}.hello`, encodeHello(self, this.#protocol));
   }
 
   #heardOf(hello: Hello | undefined): void {
@@ -280,8 +284,8 @@ export class Links {
 
   #misfitOf({ protocol, log }: Hello): string | undefined {
     const own = this.#setup.self.log;
-    if (protocol !== CLUSTER_PROTOCOL) {
-      return `it speaks protocol ${protocol} of clusters, this engine ${CLUSTER_PROTOCOL}; ` +
+    if (protocol !== this.#protocol) {
+      return `it speaks protocol ${protocol} of clusters, this engine ${this.#protocol}; ` +
         "run engines of one version";
     }
     if (log !== undefined && own !== undefined && log !== own) {
@@ -295,7 +299,7 @@ export class Links {
   #open(engine: OtherEngine): void {
     const { bus, self } = this.#setup;
     const link = this.#makeLink(engine, ++this.#epoch);
-    const packet = makePacket(KIND.open, link.epoch, encodeHello(self));
+    const packet = makePacket(KIND.open, link.epoch, encodeHello(self, this.#protocol));
     bus.request(this.#subjectOf(engine.life), packet, OPEN_TIMEOUT_MS, (answer) => {
       if (link.isOver) return;
       if (answer.state !== "answered") return this.#end(link, endOf(answer));

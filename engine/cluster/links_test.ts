@@ -9,7 +9,8 @@ import type { FakeWorker as RouterWorker } from "../../tests/fakes/fake_router.t
 import { FakeCluster, type FakeWorker } from "../../tests/cluster/fake_engine.ts";
 import { encodeHello } from "./hello.ts";
 import { DRAIN_TIMEOUT_MS, HELLO_MS } from "./links.ts";
-import { KIND, readHead } from "./packet.ts";
+import { KIND, makePacket, readHead } from "./packet.ts";
+import type { BusAnswer } from "./transport.ts";
 
 const of = (worker: FakeWorker): RouterWorker => worker as unknown as RouterWorker;
 
@@ -291,20 +292,37 @@ Deno.test("no more bytes are on their way than the window allows, and all of the
 });
 
 Deno.test("engines of another protocol are not linked, and both say so once", () => {
+  for (const [first, second] of [[1, 99], [99, 1]] as const) { // Either has the smaller life.
+    const cluster = new FakeCluster();
+    const a = cluster.start({ protocol: first });
+    const b = cluster.start({ protocol: second });
+    cluster.clock.tick(3 * HELLO_MS);
+
+    for (const [{ lines }, own, other] of [[a, first, second], [b, second, first]] as const) {
+      const said = lines.filter((line) => line.includes("is not linked"));
+      assert.equal(said.length, 1);
+      const reason = `it speaks protocol ${other} of clusters, this engine ${own}; run engines`;
+      assert.ok(said[0]!.includes(reason), said[0]);
+    }
+    assert.deepEqual([a.others, b.others], [[], []]);
+    cluster.stop();
+  }
+});
+
+Deno.test("an engine of another protocol that opens a link is refused, with a line", () => {
   const cluster = new FakeCluster();
   const a = cluster.start();
-  const bytes = new TextDecoder().decode(
-    encodeHello({ life: "ffffffffffffffff", name: "new", version: "9.0.0" }),
-  ).replace(/"protocol":\d+/, '"protocol":99');
+  const [life, name] = ["ffffffffffffffff", "new"];
+  const packet = makePacket(KIND.open, 1, encodeHello({ life, name, version: "9.0.0" }, 99));
+  const answers: BusAnswer[] = [];
 
-  for (let i = 0; i < 3; i++) {
-    cluster.network.bus("new").publish("E.test.hello", new TextEncoder().encode(bytes));
-    cluster.clock.tick(100);
-  }
+  const subject = `E.test.to.${a.life}.${life}`;
+  cluster.network.bus(name).request(subject, packet, 1_000, (answer) => answers.push(answer));
+  cluster.clock.tick(100);
 
-  const lines = a.lines.filter((line) => line.includes("is not linked"));
-  assert.equal(lines.length, 1);
-  assert.match(lines[0]!, /protocol 99 .*this engine 1; run engines of one version/);
+  const [answer] = answers;
+  assert.ok(answer?.state === "answered" && answer.data.length > 0, "not refused");
+  assert.equal(a.lines.filter((line) => line.includes("is not linked")).length, 1);
   assert.deepEqual(a.others, []);
   cluster.stop();
 });

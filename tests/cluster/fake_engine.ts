@@ -21,6 +21,8 @@ export interface FakeEngineOptions {
   readonly observer?: CallObserver;
   /** Where it keeps state. Default: `none`. */
   readonly log?: string;
+  /** What its links speak, if not what others do. */
+  readonly protocol?: number;
   /** Names of shared built-in workers. */
   readonly shared?: readonly string[];
 }
@@ -72,6 +74,7 @@ export class FakeEngine {
       memory,
       router: this.router,
       maxMessageBytes,
+      ...options.protocol !== undefined && { protocol: options.protocol },
       defer: (task) => void clock.after(0, task),
       isShared: (builtin) => options.shared?.includes(builtin) ?? false,
       claimChannel: (upgrade) => this.channels.claimOwn(upgrade),
