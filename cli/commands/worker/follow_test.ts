@@ -187,7 +187,7 @@ Deno.test("Ctrl-C ends with 130 and a note that the engine continues", async () 
   assert.equal(code, 130);
   assert.equal(
     err.at(-1),
-    "interrupted; the engine goes on with math; see: engine worker status math",
+    "interrupted; the engine continues with math; see: engine worker status math",
   );
 });
 
@@ -424,7 +424,7 @@ Deno.test("on a terminal Ctrl-C leaves the rows and restores the terminal", asyn
   assert.equal(code, 130);
   assert.match(
     screen.text,
-    /^math +500 ms {2}checking dependencies\ninterrupted; the engine goes/,
+    /^math +500 ms {2}checking dependencies\ninterrupted; the engine continues/,
   );
   assert.ok(screen.isRestored);
 });

@@ -133,7 +133,10 @@ for (const command of ["start", "restart", "stop"]) {
     const terminal = setup([{ state: "stopping" }], 500);
 
     assert.equal(await terminal.run("worker", command, "math"), 130);
-    assert.match(terminal.errText, /interrupted; the engine goes on with math; see: engine worker/);
+    assert.match(
+      terminal.errText,
+      /interrupted; the engine continues with math; see: engine worker/,
+    );
     assert.equal(terminal.openConnections, 0);
     assert.equal(terminal.interruptListeners, 0);
   });
