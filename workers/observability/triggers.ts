@@ -19,7 +19,7 @@ import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import * as v from "../kit/schema.ts";
 import { fitTrigger } from "../kit/triggers.ts";
-import { type LogRecord, SEVERITIES, wireLog } from "./logs/record.ts";
+import { type LogOrigin, type LogRecord, SEVERITIES, wireLog } from "./logs/record.ts";
 import { bytesOf, matcher } from "./logs/store.ts";
 import { type TraceEntry, type TraceIndex, wireTrace } from "./traces/index.ts";
 import { Slices } from "./slices.ts";
@@ -119,14 +119,14 @@ export class LogTriggers {
       function_id,
       text,
     });
-    const engine = this.#nameFor(trigger);
+    const origin = this.#originFor(trigger);
     const batch = new TriggerBatcher<LogRecord>(this.#dispatcher, {
       trigger,
       batchMs: batch_ms,
       payload: (records, dropped): Json => {
-        if (batch_ms === undefined) return wireLog(records[0]!, engine);
+        if (batch_ms === undefined) return wireLog(records[0]!, origin);
         const kept = withinBytes(records);
-        const logs = kept.map((record) => wireLog(record, engine));
+        const logs = kept.map((record) => wireLog(record, origin));
         return { logs, dropped: dropped + records.length - kept.length };
       },
     });
@@ -135,12 +135,12 @@ export class LogTriggers {
     this.#list = undefined;
   }
 
-  /** The name of this engine, for a page of another one. */
-  #nameFor({ namespace }: TriggerInstance): string | undefined {
+  /** This engine, for a page of another one. */
+  #originFor({ namespace }: TriggerInstance): LogOrigin | undefined {
     const engines = this.#engines;
     const isOfEngine = namespace?.startsWith(ENGINE_NAMESPACE) ?? false;
     if (!engines || !isOfEngine || namespace === ENGINE_NAMESPACE + engines.life) return undefined;
-    return engines.list()[0]!.name;
+    return engines.list()[0]!;
   }
 
   /** Removes a trigger and discards its pending batch. */

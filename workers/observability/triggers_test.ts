@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import type { Log } from "../../engine/ports/log.ts";
 import type { PrintedLine } from "../../engine/ports/telemetry.ts";
 import type { TriggerInstance } from "../../sdk/typescript/options.ts";
-import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeDirectory } from "../../tests/fakes/fake_supervision.ts";
 import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
@@ -521,9 +521,9 @@ Deno.test("1,000 log triggers share the thread: a burst of records is matched in
   assert.equal(worker.made.length, 10 * TELEMETRY_TRIGGERS_MAX);
 });
 
-Deno.test("records for a page of another engine have the name of theirs", async () => {
+Deno.test("records for a page of another engine have the name and life of theirs", async () => {
   const { clock, dispatcher, worker } = setup();
-  const engines = { life: "here", list: () => [{ name: "b" }] } as never;
+  const engines = { life: "here", list: () => [{ name: "b", life: "here" }] } as never;
   const triggers = new LogTriggers(dispatcher, engines);
   const of = (life: string) => ({ ...trigger, id: life, namespace: `engine@${life}` });
   triggers.add({ ...of("here"), config: { batch_ms: 100 } });
@@ -535,10 +535,14 @@ Deno.test("records for a page of another engine have the name of theirs", async 
   await settle();
 
   const engineIn = ({ payload }: (typeof worker.made)[number]) => {
-    const { logs, engine } = payload as { logs?: { engine?: string }[]; engine?: string };
-    return logs ? logs[0]!.engine : engine;
+    const [{ engine, engine_life }] = (payload as { logs?: [JsonObject] }).logs ??
+      [payload as JsonObject];
+    return [engine, engine_life];
   };
-  assert.deepEqual(worker.made.map(engineIn), ["b", undefined, "b"]);
+  assert.deepEqual(worker.made.map(engineIn), [["b", "here"], [undefined, undefined], [
+    "b",
+    "here",
+  ]]);
 });
 
 Deno.test("A batch of large records is bounded in bytes, and counts the rest", async () => {

@@ -219,10 +219,10 @@ function joinLogs(
 ): JsonObject {
   const logs = [...own.logs as JsonObject[]];
   let total = own.total as number;
-  for (const { engine, result } of answers) {
+  for (const { engine, life: engine_life, result } of answers) {
     const { logs: others, total: more } = result as { logs?: JsonObject[]; total?: number };
     if (!Array.isArray(others)) continue;
-    logs.push(...others.map((log) => ({ ...log, engine })));
+    logs.push(...others.map((log) => ({ ...log, engine, engine_life })));
     total += more ?? 0;
   }
   const timeOf = ({ timestamp_unix_nano }: JsonObject): number => Number(timestamp_unix_nano);

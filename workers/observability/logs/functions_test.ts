@@ -182,12 +182,14 @@ Deno.test("a list has the records of other engines by time, except where numbers
   for (const body of ["a1", "a2"]) store.add(newLog({ at_ms, observed_ms: at_ms, body }));
   const shown = async (payload: JsonObject) => {
     const { logs, total } = await list(payload);
-    const names = (logs as JsonObject[]).map(({ body, engine }) => `${body}${engine ?? ""}`);
+    const names = (logs as JsonObject[]).map(({ body, engine = "", engine_life = "" }) =>
+      `${body}${engine}${engine_life}`
+    );
     return `${names.join(" ")} of ${total}`;
   };
 
-  assert.equal(await shown({}), "b2b a2 a1 b1b of 9");
-  assert.equal(await shown({ sort_order: "asc", limit: 3 }), "b1b a1 a2 of 9");
+  assert.equal(await shown({}), "b2b1 a2 a1 b1b1 of 9");
+  assert.equal(await shown({ sort_order: "asc", limit: 3 }), "b1b1 a1 a2 of 9");
   assert.deepEqual(asked, [{}, { sort_order: "asc", limit: 3 }]);
   for (const own of [{ local: true }, { before_seq: 99 }, { after_seq: 0 }, { offset: 1 }]) {
     assert.doesNotMatch(await shown(own), /b/);

@@ -84,12 +84,19 @@ export function isAtLeast(severity: Severity, least: Severity): boolean {
   return SEVERITIES.indexOf(severity) >= SEVERITIES.indexOf(least);
 }
 
+/** The engine of a record, for readers at another one. */
+export interface LogOrigin {
+  /** Two engines may have one name. */
+  readonly name: string;
+  readonly life: string;
+}
+
 /** A record as PROTOCOL 5.8 specifies it, plus its `seq`. Nanoseconds are numbers. */
-export function wireLog(record: LogRecord, engine?: string): JsonObject {
+export function wireLog(record: LogRecord, origin?: LogOrigin): JsonObject {
   const { seq, severity, body, trace_id, span_id, service_name, worker, replica } = record;
   return {
     seq,
-    ...engine !== undefined && { engine },
+    ...origin !== undefined && { engine: origin.name, engine_life: origin.life },
     timestamp_unix_nano: Math.round(record.at_ms * 1e3) * 1e3,
     observed_timestamp_unix_nano: Math.round(record.observed_ms * 1e3) * 1e3,
     severity_number: severityNumber(severity),

@@ -26,6 +26,8 @@ export interface LogLine {
   readonly seq: number;
   /** Name of the other engine that has it; `null`: the one of this page. */
   readonly engine: string | null;
+  /** Which start of that engine: its numbers begin anew, and its name need not be unique. */
+  readonly engineLife: string | null;
   /** What no other line has. */
   readonly key: LogKey;
   /** Milliseconds since 1970, with fractions. */
@@ -86,10 +88,12 @@ export function readLogLine(raw: Json): LogLine {
   const own = Object.entries(attributes).filter(([name]) => !name.startsWith("engine."));
   const replica = attributes["engine.replica"];
   const [seq, engine] = [numberOf(record.seq), textOf(record.engine) || null];
+  const engineLife = engine === null ? null : textOf(record.engine_life) || engine;
   return {
     seq,
     engine,
-    key: engine === null ? seq : `${engine}/${seq}`,
+    engineLife,
+    key: engineLife === null ? seq : `${engineLife}/${seq}`,
     atMs: msOf(record.timestamp_unix_nano) || msOf(record.observed_timestamp_unix_nano),
     level: levelOf(textOf(record.severity_text), numberOf(record.severity_number)),
     text: plainText(textOf(record.body)),
@@ -180,10 +184,10 @@ export function plainText(text: string): string {
   return text.includes("\x1b") ? text.replaceAll(TERMINAL_CODES, "") : text;
 }
 
-/** Lines of one engine are in the order of their numbers, those of several by time. */
+/** Lines of one start of an engine are in the order of their numbers, others by time. */
 function compare(one: LogLine, other: LogLine): number {
-  if (one.engine === other.engine) return one.seq - other.seq;
-  return one.atMs - other.atMs || ((one.engine ?? "") < (other.engine ?? "") ? -1 : 1);
+  if (one.engineLife === other.engineLife) return one.seq - other.seq;
+  return one.atMs - other.atMs || ((one.engineLife ?? "") < (other.engineLife ?? "") ? -1 : 1);
 }
 
 /** The lines that a page holds, in order. */

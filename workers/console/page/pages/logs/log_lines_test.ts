@@ -34,6 +34,7 @@ Deno.test("readLogLine() reads a stored record", () => {
   assert.deepEqual(readLogLine(STORED), {
     seq: 12,
     engine: null,
+    engineLife: null,
     key: 12,
     atMs: 1700000000000.5,
     level: "warn",
@@ -212,6 +213,18 @@ Deno.test("lines of several engines are in the order of time, each once though n
 
   assert.deepEqual(tail.lines.map(({ key }) => key), [1, "b/1", "c/2", 2, "b/2", 3]);
   assert.equal(countNewer(tail.lines, "c/2"), 3);
+});
+
+Deno.test("lines of two engines of one name are all held, as are those after a restart", () => {
+  const line = (seq: number, ms: number, engine_life: string) =>
+    readLogLine({ seq, timestamp_unix_nano: `${ms}000000`, engine: "b", engine_life });
+  const tail = new LogTail();
+
+  assert.equal(tail.add([line(1, 100, "life1"), line(1, 150, "life2"), line(2, 300, "life1")]), 3);
+  assert.equal(tail.add([line(1, 400, "life3"), line(1, 150, "life2")]), 1);
+
+  const keys = tail.lines.map(({ engine, key }) => `${engine} ${key}`);
+  assert.deepEqual(keys, ["b life1/1", "b life2/1", "b life1/2", "b life3/1"]);
 });
 
 Deno.test("countNewer() counts the lines after a number, even one that was pushed out", () => {
