@@ -34,6 +34,10 @@ Deno.test(
     await using world = await ConsoleWorld.start();
     const shop = await world.connect("shop");
     shop.registerFunction("shop::list", () => []);
+    // Calls of a function that no worker has say nothing of those that there are.
+    await Promise.allSettled(
+      Array.from({ length: 50 }, () => shop.trigger({ function_id: "shop::absent", payload: {} })),
+    );
     const page = await world.openPage("/");
 
     await page.getByRole("heading", { name: "Overview", level: 1 }).waitFor();

@@ -126,6 +126,8 @@ function loadsOf(samples: EngineSamples): FunctionLoad[] {
   return samples.functions.keys.flatMap((key) => {
     const at = key.indexOf("/");
     const [namespace, function_id] = [key.slice(0, at), key.slice(at + 1)];
+    // Calls of functions that are not here, this page's queries of absent workers among them.
+    if (namespace === "") return [];
     const traffic = samples.traffic(key);
     return traffic && !isOwnFunction(function_id) ? [{ namespace, function_id, ...traffic }] : [];
   });
