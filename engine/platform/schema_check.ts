@@ -265,14 +265,20 @@ function compileMetered(metered: MeteredSchema, steps: Steps, allErrors: boolean
   }
 }
 
+/**
+ * ajv's time grows with the square of what the code of a schema refers to, so the subschemas share
+ * that: what each of them needs for itself stands in a list.
+ */
 function replaceKeywords(alone: Ajv, allowed: readonly Json[], steps: Steps): void {
+  const costs: StepCost[] = [];
   alone.addKeyword({
     keyword: STEPS_KEYWORD,
     schemaType: "array",
     code({ gen, schema, data }) {
       const apply = gen.scopeValue("func", { ref: steps.apply });
-      const cost = gen.scopeValue("obj", { ref: schema as StepCost });
-      gen.code(ajv._`${apply}(${cost}, ${data})`);
+      const own = gen.scopeValue("obj", { ref: costs });
+      const at = costs.push(schema as StepCost) - 1;
+      gen.code(ajv._`${apply}(${own}[${at}], ${data})`);
     },
   });
   // In front of all others, those of numbers and texts included.
@@ -282,11 +288,15 @@ function replaceKeywords(alone: Ajv, allowed: readonly Json[], steps: Steps): vo
   rules.unshift({ rules: [counting!] });
 
   // ajv's own compares all pairs of items: minutes for a long list.
+  const isSet = (items: readonly Json[]) => areUnique(items, steps);
   alone.removeKeyword("uniqueItems").addKeyword({
     keyword: "uniqueItems",
     type: "array",
     schemaType: "boolean",
-    compile: (isWanted: boolean) => (items: Json[]) => !isWanted || areUnique(items, steps),
+    code(cxt) {
+      if (!cxt.schema) return;
+      cxt.pass(ajv._`${cxt.gen.scopeValue("func", { ref: isSet })}(${cxt.data})`);
+    },
     error: { message: "must NOT have duplicate items" },
   });
   // ajv's own count all characters of a text.
@@ -313,6 +323,7 @@ function replaceKeywords(alone: Ajv, allowed: readonly Json[], steps: Steps): vo
 /** ajv's own compare with each allowed value in turn. */
 function replaceComparisons(alone: Ajv, allowed: readonly Json[], steps: Steps): void {
   alone.removeKeyword("enum").removeKeyword("const");
+  const tests: ((value: Json) => boolean)[] = [];
   for (const keyword of ["enum", "const"] as const) {
     alone.addKeyword({
       keyword,
@@ -320,8 +331,9 @@ function replaceComparisons(alone: Ajv, allowed: readonly Json[], steps: Steps):
       code(cxt) {
         const at = cxt.schema as number;
         const listed = keyword === "enum" ? allowed[at] as Json[] : [allowed[at]!];
-        const isAllowed = cxt.gen.scopeValue("func", { ref: oneOf(listed, steps) });
-        cxt.pass(ajv._`${isAllowed}(${cxt.data})`);
+        const own = cxt.gen.scopeValue("func", { ref: tests });
+        const place = tests.push(oneOf(listed, steps)) - 1;
+        cxt.pass(ajv._`${own}[${place}](${cxt.data})`);
       },
       error: {
         message: keyword === "enum"
