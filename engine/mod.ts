@@ -49,6 +49,13 @@ export type {
   WorkerState,
   WorkerStatus,
 } from "./ports/supervision.ts";
+export type {
+  ClusterLogView,
+  ClusterView,
+  EngineLinkView,
+  EngineRow,
+  EngineView,
+} from "./ports/directory.ts";
 export type { CreatedToken, NewToken, TokenInfo } from "./auth/token_file.ts";
 export type { DamagedKey, StateCheck, StoreKey } from "./ports/store.ts";
 export type { RestoredState } from "./store/offline_state.ts";

@@ -3,9 +3,10 @@
  *
  * @module
  */
+import type { ClusterView, EngineRow } from "../../engine/mod.ts";
 import type { DoctorCheck } from "../commands/engine/doctor_checks.ts";
 import { count, printable, renderBytes, renderShortDuration } from "../render.ts";
-import { ALONE, type ClusterView, type EngineRow, keeperLine, whyAway } from "./view.ts";
+import { ALONE, keeperLine, whyAway } from "./view.ts";
 
 /** A log that was not seen for longer is not followed. */
 const SEEN_MS_MAX = 5_000;

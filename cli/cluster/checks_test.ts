@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
+import type { ClusterLogView, ClusterView, EngineRow } from "../../engine/mod.ts";
 import { checkCluster } from "./checks.ts";
-import type { ClusterView, EngineRow, LogView } from "./view.ts";
 
-const LOG: LogView = {
+const LOG: ClusterLogView = {
   kind: "jetstream",
   copies: 3,
   require_sync: true,

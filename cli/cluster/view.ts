@@ -3,59 +3,14 @@
  *
  * @module
  */
+import type { ClusterLogView, ClusterView, EngineRow } from "../../engine/mod.ts";
 import type { EngineConnection } from "../connect.ts";
 import { count, printable, renderBytes, renderShortDuration, renderTable } from "../render.ts";
 
 /** Shown where an engine has no cluster. */
 export const ALONE = "This engine is alone; see docs/how-to/cluster.md";
 
-/** The log of the state as one engine sees it. */
-export interface LogView {
-  readonly kind: "jetstream" | "postgres";
-  readonly copies: number | null;
-  readonly require_sync: boolean;
-  readonly applied: number | null;
-  readonly behind: number | null;
-  readonly seen_ms_ago: number | null;
-  readonly bytes: number;
-  readonly problem: string | null;
-}
-
-/** An engine of the cluster. */
-export interface EngineRow {
-  readonly life: string;
-  readonly name: string;
-  readonly version: string;
-  readonly state: "here" | "linked" | "draining";
-  readonly keeper: boolean;
-  readonly link: {
-    readonly age_ms: number;
-    readonly rtt_ms: number | null;
-    readonly calls_out: number;
-    readonly calls_in: number;
-    readonly bytes_out: number;
-    readonly bytes_in: number;
-    readonly queued_bytes: number;
-  } | null;
-  /** Only where it was asked for; `null`: it did not answer, or keeps no state. */
-  readonly log?: LogView | null;
-}
-
-/** The answer of `engine::cluster::engines`. */
-export interface ClusterView {
-  /** Its name; `null`: the engine is alone. */
-  readonly cluster: string | null;
-  readonly connected: boolean;
-  /** Why NATS is not reached, if that is known. */
-  readonly problem?: string | null;
-  readonly keeper?: string | null;
-  readonly takeovers?: number;
-  readonly log?: LogView | null;
-  readonly link_ends?: Readonly<Record<string, number>>;
-  readonly engines: readonly EngineRow[];
-}
-
-/** Reads it; an engine that does not know of clusters is alone. */
+/** Reads what `engine::cluster::engines` answers; an engine without that function is alone. */
 export async function readCluster(
   engine: Pick<EngineConnection, "call">,
   logs = false,
@@ -142,7 +97,7 @@ function logLines({ log, engines }: ClusterView): string[] {
   ];
 }
 
-function lagOf({ applied, behind, seen_ms_ago }: LogView): string {
+function lagOf({ applied, behind, seen_ms_ago }: ClusterLogView): string {
   if (applied === null || behind === null) return "nothing yet";
   const seen = seen_ms_ago === null || seen_ms_ago < 1_000
     ? ""

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { type ClusterView, type FarWorker, renderCluster, renderFarWorkers } from "./view.ts";
+import type { ClusterView } from "../../engine/mod.ts";
+import { type FarWorker, renderCluster, renderFarWorkers } from "./view.ts";
 
 const LOG = {
   kind: "jetstream",

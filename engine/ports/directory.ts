@@ -196,6 +196,32 @@ export interface ClusterLogView {
   readonly problem: string | null;
 }
 
+/** A row of the answer of `engine::cluster::engines`. */
+export interface EngineRow extends EngineView {
+  /** Only where it was asked for; `null`: it did not answer, or keeps no state. */
+  readonly log?: ClusterLogView | null;
+}
+
+/** The answer of `engine::cluster::engines`; older engines leave out what may be absent. */
+export interface ClusterView {
+  /** Its name; `null`: the engine is alone. */
+  readonly cluster: string | null;
+  /** Whether NATS is reached. */
+  readonly connected: boolean;
+  /** Why it is not, if that is known. */
+  readonly problem?: string | null;
+  /** See {@linkcode Engines.keeper}. */
+  readonly keeper?: string | null;
+  /** See {@linkcode Engines.takeovers}. */
+  readonly takeovers?: number;
+  /** See {@linkcode Engines.log}. */
+  readonly log?: ClusterLogView | null;
+  /** How often links have ended, by reason. */
+  readonly link_ends?: Readonly<Record<string, number>>;
+  /** The one that answers first. */
+  readonly engines: readonly EngineRow[];
+}
+
 /** The place of a trigger among equal ones: by time, then by id; the larger is newer. */
 export interface TriggerOrder {
   /** Milliseconds since 1970. */

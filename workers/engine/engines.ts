@@ -7,6 +7,8 @@
  * @module
  */
 import {
+  type ClusterLogView,
+  type ClusterView,
   type Directory,
   ENGINE_NAMESPACE,
   type Engines,
@@ -43,6 +45,17 @@ const Query = v.object({
 });
 const Ask = v.object({ function_id: v.picklist(ASKED), payload: v.looseObject({}) });
 
+/** The answer of an engine that is alone. */
+const ALONE: ClusterView = {
+  cluster: null,
+  connected: false,
+  problem: null,
+  keeper: null,
+  takeovers: 0,
+  log: null,
+  engines: [],
+};
+
 /** What the functions use. */
 export interface EnginesSetup {
   readonly worker: Pick<Worker, "registerFunction" | "trigger">;
@@ -55,31 +68,24 @@ export interface EnginesSetup {
 export function registerEngines({ worker, registry, directory, engines }: EnginesSetup): void {
   const list = "The engines of the cluster and the links to them";
   registry.add("engine::cluster::engines", list, Query, async ({ logs, local }) => {
-    if (!engines) {
-      return {
-        cluster: null,
-        connected: false,
-        problem: null,
-        keeper: null,
-        takeovers: 0,
-        log: null,
-        engines: [],
-      };
-    }
+    if (!engines) return ALONE as unknown as JsonObject;
     const { cluster, isConnected: connected, problem, keeper, takeovers, log } = engines;
     const link_ends = Object.fromEntries(engines.ends());
     const listed = engines.list();
     const about = { cluster, connected, problem, keeper, takeovers, log, link_ends };
-    const all = { ...about, engines: listed };
+    const all: ClusterView = { ...about, engines: listed };
     if (!logs || local) return all as unknown as JsonObject;
     const theirs = await askEngines(worker, engines, "engine::cluster::engines", {});
-    const logOf = ({ life, link }: EngineView): unknown => {
+    const logOf = ({ life, link }: EngineView): ClusterLogView | null => {
       if (link === null) return log;
       const answer = theirs.find((one) => one.life === life)?.result;
-      return (answer as JsonObject | undefined)?.log ?? null;
+      return (answer as Partial<ClusterView> | undefined)?.log ?? null;
     };
-    const withLogs = listed.map((one) => ({ ...one, log: logOf(one) }));
-    return { ...all, engines: withLogs } as unknown as JsonObject;
+    const withLogs: ClusterView = {
+      ...all,
+      engines: listed.map((one) => ({ ...one, log: logOf(one) })),
+    };
+    return withLogs as unknown as JsonObject;
   });
   if (!engines) return;
   worker.registerFunction(ASK_FUNCTION, (payload, _metadata, context) => {

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { ClusterView, EngineRow } from "../../../../../engine/ports/directory.ts";
 import type { VNode } from "preact";
 import type { WatchedTrigger } from "../../../wire.ts";
 import {
@@ -24,15 +25,7 @@ import {
   Table,
   useQuery,
 } from "../../kit/mod.ts";
-import {
-  type ClusterInfo,
-  endsText,
-  type EngineItem,
-  followText,
-  isBehind,
-  keeperText,
-  logText,
-} from "./cluster_rows.ts";
+import { endsText, followText, isBehind, keeperText, logText } from "./cluster_rows.ts";
 
 const QUERY = { function_id: "engine::cluster::engines", payload: { logs: true } };
 /** Nothing fires when a link changes, so it is asked for now and then. */
@@ -55,8 +48,8 @@ export const clusterPage: ConsolePage = {
 };
 
 function Cluster(): VNode {
-  const { status, value, error, retry } = useQuery<ClusterInfo>(QUERY, ON);
-  const info = value as ClusterInfo | null;
+  const { status, value, error, retry } = useQuery<ClusterView>(QUERY, ON);
+  const info = value as ClusterView | null;
   const isAlone = info !== null && info.cluster === null;
   return (
     <Page title="Cluster" count={info?.cluster ?? undefined}>
@@ -82,7 +75,7 @@ function Alone(): VNode {
   );
 }
 
-function Known({ info }: { info: ClusterInfo }): VNode {
+function Known({ info }: { info: ClusterView }): VNode {
   const { connected, engines, log } = info;
   return (
     <div class="stack-4">
@@ -119,7 +112,7 @@ function Known({ info }: { info: ClusterInfo }): VNode {
 
 const end = { align: "end" } as const;
 
-const COLUMNS: readonly Column<EngineItem>[] = [
+const COLUMNS: readonly Column<EngineRow>[] = [
   {
     id: "name",
     title: "Engine",
@@ -175,8 +168,8 @@ const COLUMNS: readonly Column<EngineItem>[] = [
 function number(
   id: string,
   title: string,
-  text: (link: NonNullable<EngineItem["link"]>) => string,
-): Column<EngineItem> {
+  text: (link: NonNullable<EngineRow["link"]>) => string,
+): Column<EngineRow> {
   return {
     id,
     title,

@@ -2,17 +2,10 @@
  * @module
  */
 import assert from "node:assert/strict";
-import {
-  type ClusterInfo,
-  endsText,
-  followText,
-  isBehind,
-  keeperText,
-  type LogItem,
-  logText,
-} from "./cluster_rows.ts";
+import type { ClusterLogView, ClusterView } from "../../../../../engine/ports/directory.ts";
+import { endsText, followText, isBehind, keeperText, logText } from "./cluster_rows.ts";
 
-const LOG: LogItem = {
+const LOG: ClusterLogView = {
   kind: "jetstream",
   copies: 3,
   require_sync: true,
@@ -27,7 +20,7 @@ const engine = { life: "1", name: "a", version: "1", state: "here", keeper: true
 const INFO = { cluster: "shop", connected: true, keeper: "1", log: LOG, engines: [engine] };
 
 Deno.test("the keeper is named, or why there is none", () => {
-  const text = (change: Partial<ClusterInfo>) => keeperText({ ...INFO, ...change } as ClusterInfo);
+  const text = (change: Partial<ClusterView>) => keeperText({ ...INFO, ...change } as ClusterView);
 
   assert.equal(text({}), "a");
   assert.match(text({ keeper: "2" }), /without a link/);
