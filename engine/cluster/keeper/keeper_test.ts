@@ -29,11 +29,13 @@ async function start(
     readonly gone?: Set<string>;
     /** Stops it while it writes the key for the first time. */
     readonly endsAtWrite?: boolean;
+    /** How far its clock is ahead of those of other engines. */
+    readonly aheadMs?: number;
   } = {},
 ): Promise<Engine> {
   const directory = await Deno.makeTempDir();
   const report = keptLog();
-  const clock = new FakeClock();
+  const clock = new FakeClock(Date.UTC(2025, 10, 21, 12) + (options.aheadMs ?? 0));
   const view = await StateView.open(`${directory}/view.sqlite`, report);
   const kept = new KeptStore();
   const { mayKeep = true, gone = new Set() } = options;
@@ -221,4 +223,36 @@ Deno.test("calls wait for a keeper only while there was one not long ago", async
   await pass([a], () => !a.serves);
   assert.equal(a.keeper.isExpected, true);
   await pass([a], () => !a.keeper.isExpected);
+});
+
+Deno.test("who keeps the state, and when, does not depend on what clocks show", async () => {
+  const MINUTE_MS = 60_000;
+  const server = new MemoryLogServer();
+  await using a = await start(server, "a", { aheadMs: 10 * MINUTE_MS });
+  await using b = await start(server, "b", { aheadMs: -10 * MINUTE_MS });
+  a.clock.tick(MINUTE_MS); // Their counts from the start differ, too.
+  const all = [a, b];
+  await pass(all, () => a.serves || b.serves);
+
+  for (let round = 0; round < 2; round++) {
+    const [keeper, other] = a.serves ? [a, b] : [b, a];
+    await put(keeper.kept, ["round"], round);
+    const quietSince = other.clock.now();
+    await pass(all, () => {
+      assert.equal(other.serves, false, `round ${round}: two engines serve`);
+      return other.clock.now() - quietSince > LEASE_MS + 500;
+    });
+
+    keeper.isCut = true;
+    const stopped = await pass(all, () => !keeper.serves);
+    assert.equal(other.serves, false, `round ${round}: taken before it was given up`);
+    const taken = stopped + await pass(all, () => other.serves);
+
+    assert.ok(stopped > STOP_MS - 600 && stopped <= STOP_MS + 100, `${stopped} ms`);
+    assert.ok(taken >= LEASE_MS - 500 && taken < LEASE_MS + 1_500, `${taken} ms`);
+    assert.equal((await other.kept.get(["round"]))?.value, round);
+    await assert.rejects(put(keeper.kept, ["round"], -1), { code: "store_unavailable" });
+    keeper.isCut = false;
+  }
+  assert.deepEqual(all.map(({ keeper }) => keeper.takeovers).toSorted(), [1, 2]);
 });
