@@ -2,9 +2,9 @@
  * {@linkcode Schemas} on ajv: JSON Schema 2020-12, compiled to code when first needed.
  *
  * The imports are deferred: ajv is evaluated when the first schema is registered (60 ms, 23 MB),
- * compiles its meta-schema with the first call (30 ms), and re2js is evaluated with the first
- * expression, 13 ms and 4 MB. An `import()` would not do, since the core compiles a schema while
- * it routes a call and cannot wait. Any further schema takes about 1 ms.
+ * compiles its meta-schema with the next one or the first call (30 ms), and re2js is evaluated
+ * with the first expression, 13 ms and 4 MB. An `import()` would not do, since the core compiles a
+ * schema while it routes a call and cannot wait. Any further schema takes about 1 ms.
  *
  * A schema comes from a worker and a value from a caller, so both are bounded: no document is ever
  * fetched, the parts of a schema are counted and so is the work of a check (`schema_steps.ts`), and
@@ -80,9 +80,13 @@ export function createSchemas(): Schemas {
   const compiled = new CompiledSchemas();
   const steps = new Steps();
   let drafts: Ajv | undefined;
+  let isReady = false;
   return {
     prepare() {
-      drafts ??= new ajv.Ajv2020(COMMON);
+      if (isReady) return false;
+      if (drafts) isReady = drafts.validateSchema({}) === true; // Compiles the meta-schema.
+      else drafts = new ajv.Ajv2020(COMMON);
+      return !isReady;
     },
     compile(raw) {
       const usable = usableSchema(raw);

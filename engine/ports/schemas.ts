@@ -19,10 +19,10 @@ export type SchemaCheck = (value: Json) => readonly ValidationError[];
 /** Compiles schemas. */
 export interface Schemas {
   /**
-   * Called when a function with a schema is registered: loads part of what compile() needs, so that
-   * the first call does not wait for all of it.
+   * Called when a function with a schema is registered: loads a part of what compile() needs, the
+   * next one each time, so that the first call does not wait for all of it. Whether there is more.
    */
-  prepare?(): void;
+  prepare?(): boolean;
   /**
    * Compiles a JSON Schema (2020-12).
    *

@@ -45,6 +45,30 @@ Deno.test("CompiledSchemas compiles the next schema after a rest, and a known on
   assert.equal(compiled.length, 2);
 });
 
+Deno.test("CompiledSchemas rests between the parts of the compiler and a large schema", async () => {
+  const clock = new FakeClock();
+  const done: string[] = [];
+  const parts = ["ajv", "the meta-schema"];
+  const prepare = () => {
+    const part = parts.shift();
+    if (part !== undefined) clock.tick(50), done.push(part);
+    return parts.length > 0;
+  };
+  const compile = () => (done.push("a schema"), () => []);
+  const schemas = new CompiledSchemas({ prepare, compile }, clock);
+  const seen: number[] = [];
+
+  const asked = schemas.of({ ...LARGE });
+  for (let i = 0; i < 3; i++) {
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+    seen.push(done.length);
+    clock.tick(REST_FACTOR * 50);
+  }
+  await asked;
+
+  assert.deepEqual([seen, done], [[1, 2, 3], ["ajv", "the meta-schema", "a schema"]]);
+});
+
 Deno.test("CompiledSchemas rests after a schema that cannot be used, too", async () => {
   const { clock, compiled, schemas, settle } = setup(50);
 
