@@ -13,16 +13,16 @@
  * 4. **Disconnecting cleans up first.** When a worker disconnects, the engine removes its
  *    functions, triggers and trigger types before it handles any other frame; calls that it
  *    executed end with `invocation_stopped`, calls that it waited for are cancelled. `reattach`
- *    does the same to the previous connection, and late frames of that one have no effect. One
- *    exception: during the handover of a worker that will come back (`ports/traffic.ts`), its
- *    triggers stay and calls of its functions are parked, for a bounded time.
+ *    does the same to the previous connection, and late frames of that one have no effect. During
+ *    the handover of a worker that will come back (`ports/traffic.ts`), its triggers stay and calls
+ *    of its functions are parked, for a bounded time. Of more than 1,000 registrations, the others
+ *    are first removed in turns, as if the worker had taken them back.
  * 5. **Triggers outlive their provider.** When a provider registers the type again, it receives
  *    each trigger exactly once, with the same id.
  * 6. **In order.** Frames of one connection take effect in the order of their arrival; a call
  *    directly after a registration sees it.
  * 7. **Payloads unchanged.** `data` and `result` are forwarded byte for byte, large integers and
- *    unusual spacing included. (One exception: on a connection with batching, a raw newline between
- *    tokens becomes a space.)
+ *    spacing included. (With batching, a raw newline between tokens becomes a space.)
  * 8. **Bounded.** Every table, queue and buffer has a limit in number and bytes, and an error code
  *    for when it is reached. What a message costs is bounded before it is paid.
  * 9. **No retries.** The engine never repeats a call by itself; only queues redeliver, because they
