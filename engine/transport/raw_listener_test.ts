@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { UPGRADE_HEAD_BYTES_MAX } from "./http.ts";
-import { listenRaw, RawRequest, UPGRADE_HEAD_MS } from "./raw_listener.ts";
+import { GIVEN_UP_PER_TURN, listenRaw, RawRequest, UPGRADE_HEAD_MS } from "./raw_listener.ts";
 import { testConnection } from "../../tests/contracts/connection_contract.ts";
 import { bytes, Port } from "../../tests/contracts/connection_setup.ts";
 import type { AnswerPage } from "../ports/connection.ts";
 import { createMemoryBudget } from "../platform/memory_budget.ts";
 import { OP } from "../../tests/fakes/raw_ws_client.ts";
+import { descriptorsOfBurst } from "../../tests/contracts/burst.ts";
 import { until } from "../../tests/fakes/until.ts";
 import { RawSocket } from "./socket.ts";
 
@@ -217,6 +218,19 @@ Deno.test("unfinished messages that hold all memory are cut, so that another can
     assert.equal(code, 1009);
     assert.match(reason, /^unfinished message of \d+ bytes .*engine.memory_mb is used up$/);
   }
+});
+
+Deno.test({
+  name: "a burst of clients at a full port takes few descriptors beyond its sockets",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    const most = await descriptorsOfBurst(() => {
+      const port = new Port({ listen: listenRaw }, { maxSockets: 20 });
+      return { port: port.listener.port, close: () => port[Symbol.asyncDispose]() };
+    });
+
+    assert.ok(most <= 20 + GIVEN_UP_PER_TURN, `${most} descriptors`);
+  },
 });
 
 /** A connection and its other end. */

@@ -43,6 +43,8 @@ import {
 export const CHECK_MS = 500;
 /** Time between attempts to accept when the system has no descriptors left. */
 const ACCEPT_RETRY_MS = 50;
+/** Sockets that a full port closes before the next turn: until then they keep descriptors. */
+export const GIVEN_UP_PER_TURN = 8;
 /** A full port is logged at most this often. */
 const WARN_EVERY_MS = 60_000;
 
@@ -149,12 +151,14 @@ export class HttpPort {
   }
 
   async #accept(): Promise<void> {
-    const { clock } = this.#options;
-    for (;;) {
+    const { clock, socketsMax } = this.#options;
+    for (let full = 0;;) {
       try {
         const stream = await this.#listener.accept();
+        const isFull = this.#connections.size >= socketsMax;
         if (this.#isClosed) stream.close();
         else this.#take(stream);
+        if (isFull && ++full % GIVEN_UP_PER_TURN === 0) await nextTurn();
       } catch (error) {
         if (this.#isClosed || error instanceof Deno.errors.BadResource) return;
         // No descriptors are left, or the client closed before it was accepted.
@@ -289,4 +293,8 @@ export class HttpPort {
       sockets_max: socketsMax,
     });
   }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 0));
 }

@@ -8,9 +8,10 @@ import { createMemoryBudget } from "../../../engine/platform/memory_budget.ts";
 import type { MemoryBudget } from "../../../engine/ports/memory.ts";
 import { FakeClock } from "../../../tests/fakes/fake_clock.ts";
 import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
+import { descriptorsOfBurst } from "../../../tests/contracts/burst.ts";
 import { until } from "../../../tests/fakes/until.ts";
 import { MEMORY_WAIT_MS } from "../held_memory.ts";
-import { CHECK_MS, HttpPort } from "./port.ts";
+import { CHECK_MS, GIVEN_UP_PER_TURN, HttpPort } from "./port.ts";
 import { HEAD_MS, IDLE_MS, SLOW_BODY_MS, SLOW_READER_MS } from "./connection.ts";
 import type { ServedRequest, ServedResponse } from "./response.ts";
 
@@ -355,4 +356,17 @@ Deno.test("HttpPort drains: a new request ends its connection, a running one fin
   assert.match(late, /connection: close[^]*GET \/late/);
   assert.match(await readUntil(running, ""), /connection: close[^]*GET \/wait/);
   await quiet;
+});
+
+Deno.test({
+  name: "a burst of clients at a full port takes few descriptors beyond its sockets",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    const most = await descriptorsOfBurst(() => {
+      const { port } = setup({ socketsMax: 20 });
+      return { port: Number(new URL(port.url).port), close: () => port.close() };
+    });
+
+    assert.ok(most <= 20 + GIVEN_UP_PER_TURN, `${most} descriptors`);
+  },
 });
