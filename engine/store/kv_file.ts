@@ -26,6 +26,7 @@ import {
   PRIVATE_FILE_MODE,
   readMarker,
   sizeOfFile,
+  watchPresence,
   writeMarker,
 } from "./marker.ts";
 import { needsRewrite, rewriteStateFile } from "./state_file.ts";
@@ -53,6 +54,8 @@ export interface KvFile extends Disposable {
   readonly version: number;
   /** Identity of the file, for its head. */
   readonly marker: Marker;
+  /** What became of the file since it was opened; `undefined`: it is there. */
+  lost?(): string | undefined;
 }
 
 /** How to open a state file. */
@@ -106,8 +109,9 @@ export async function openKvFile(
   const head = await readHead(path, kv);
   checkIdentity(path, head, accepts, copy);
   const marker = await mark(path, kv, head);
+  const lost = watchPresence(path);
   const held = started.move();
-  return { kv, version: head.version, marker, [Symbol.dispose]: () => held.dispose() };
+  return { kv, version: head.version, marker, lost, [Symbol.dispose]: () => held.dispose() };
 }
 
 /** What has to happen before the database is open; the name of a copy, if one had to be made. */

@@ -326,3 +326,20 @@ Deno.test("openKvFile() keeps a copy of a damaged log when it refuses what is le
       assert.ok(again.message.includes(`; ${copy} was set aside before; bring a`), again.message);
     }
   }));
+
+Deno.test("openKvFile() tells what becomes of the file while it is open", () =>
+  withDirectory(async (directory) => {
+    const path = `${directory}/state.db`;
+    using file = await openKvFile(path, openKv);
+    const before = file.lost?.();
+
+    await Deno.rename(path, `${path}.away`);
+    const away = file.lost?.();
+    await Deno.copyFile(`${path}.away`, path);
+    const copied = file.lost?.();
+    await Deno.rename(`${path}.away`, path);
+    const back = file.lost?.();
+
+    const told = [before, away, copied, back];
+    assert.deepEqual(told, [undefined, "was removed", "was replaced by another one", undefined]);
+  }));

@@ -191,7 +191,7 @@ class KvStore implements Store {
   get status(): StoreStatus {
     return {
       path: this.#path,
-      failure: this.#failure,
+      failure: this.#failure ?? this.#lostFile(),
       damaged: [...this.#damaged.values()],
       queued_bytes: this.#queuedBytes,
       cache_bytes: this.#cache.bytes,
@@ -464,10 +464,26 @@ class KvStore implements Store {
       return { key, entry, json, replaced: this.#slots.get(id)!.committed ?? undefined };
     });
     // A version of its own, so that the next commit does not overwrite the orphan note of this one.
-    await this.#counted(puts, this.#records.commit(puts, ++this.#version));
+    await this.#counted(puts, this.#commitThere(puts, ++this.#version));
     for (const { replaced, json } of puts) {
       this.#freedBytes += Math.max(0, (replaced?.bytes ?? 0) - json.length);
     }
+  }
+
+  /** Refuses a commit that would be lost with the process. */
+  async #commitThere(puts: readonly Put[], version: number): Promise<void> {
+    const lost = this.#lostFile();
+    if (lost) throw new Error(lost.message);
+    await this.#records.commit(puts, version);
+  }
+
+  #lostFile(): StoreStatus["failure"] {
+    const problem = this.#file.lost?.();
+    if (problem === undefined) return null;
+    const message =
+      `the state file ${this.#path} ${problem} while the engine runs; move it back, ` +
+      "or stop the engine and bring a backup back with `engine state restore FILE`";
+    return { at_ms: Date.now(), message };
   }
 
   async #inThread(task: StateTask): Promise<StateCheck> {

@@ -544,3 +544,34 @@ Deno.test("the answers of one commit are given a few in each turn, failures too"
   await store[Symbol.asyncDispose]();
   await Deno.remove(directory, { recursive: true });
 });
+
+for (const how of ["removed", "emptied"]) {
+  Deno.test(`no write is acknowledged while the state file is ${how}, and reads go on`, async () => {
+    const directory = await Deno.makeTempDir();
+    const path = `${directory}/state.db`;
+    const openKv = faultyKv({});
+    const store = await openKvStore(path, { openKv });
+    await put(store, ["a"], 1);
+    const failure = (): string | undefined => store.status.failure?.message;
+    assert.equal(failure(), undefined);
+
+    if (how === "emptied") await Deno.truncate(path);
+    else await Deno.rename(path, `${path}.away`);
+
+    assert.match(failure() ?? "", new RegExp(`${how}.*while the engine runs`));
+    await assert.rejects(put(store, ["a"], 2), {
+      code: "SET_ERROR",
+      message: /state file .* while the engine runs; .*engine state restore/,
+    });
+    assert.equal((await store.get(["a"]))?.value, 1);
+    assert.equal(store.stats.failed, 1);
+
+    if (how === "removed") {
+      await Deno.rename(`${path}.away`, path);
+      await put(store, ["a"], 3);
+      assert.equal(failure(), undefined);
+    }
+    await store[Symbol.asyncDispose]();
+    await Deno.remove(directory, { recursive: true });
+  });
+}

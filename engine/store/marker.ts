@@ -76,6 +76,25 @@ export function sizeOfFile(path: string): number | undefined {
 }
 
 /**
+ * Watches a state file that is open: the result tells what became of it, `undefined` while it is at
+ * its path. Writes into a file that was removed succeed, and are gone with the process.
+ */
+export function watchPresence(path: string): () => string | undefined {
+  const first = Deno.statSync(path);
+  return () => {
+    let now: Deno.FileInfo;
+    try {
+      now = Deno.statSync(path);
+    } catch (thrown) {
+      // Without a descriptor or a permission nothing is known; the write itself fails, or not.
+      return thrown instanceof Deno.errors.NotFound ? "was removed" : undefined;
+    }
+    if (now.ino !== first.ino || now.dev !== first.dev) return "was replaced by another one";
+    return now.size === 0 && first.size > 0 ? "was emptied (0 bytes)" : undefined;
+  };
+}
+
+/**
  * Refuses to open a path where a state file was and is none. With `accepts` the rest is moved
  * aside, and the path is as that of a fresh project.
  *

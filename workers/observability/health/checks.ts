@@ -386,13 +386,14 @@ function suspects({ directory }: HealthParts): HealthCheck {
   };
 }
 
-function storeFailures({ stats }: Store): HealthCheck {
-  const status = stats.failed === 0 ? "ok" : "warn";
+function storeFailures({ stats, status: { failure } }: Store): HealthCheck {
+  const status = failure ? "fail" : stats.failed === 0 ? "ok" : "warn";
+  const counts = `${stats.commits} commits are on disk, ${stats.failed} failed`;
   return {
     name: "store",
     status,
     measured: stats.failed,
-    message: `${stats.commits} commits are on disk, ${stats.failed} failed`,
+    message: failure ? `${counts}; now: ${failure.message}` : counts,
     remedy: remedyFor(status, "Check the engine's log for the reason, and that the disk has space"),
   };
 }
