@@ -1,5 +1,5 @@
 /**
- * What `engine doctor` says of a cluster: NATS, versions, the keeper, its log, slow links.
+ * `engine doctor` on a cluster: NATS, versions, built-ins, the keeper, its log, slow links.
  *
  * @module
  */
@@ -22,6 +22,7 @@ export function checkCluster(view: ClusterView): DoctorCheck[] {
   return [
     checkNats(view),
     checkVersions(view),
+    checkBuiltins(view),
     ...view.log ? [checkKeeper(view), checkLog(view), checkDurability(view)] : [],
     checkLinks(view),
   ];
@@ -60,6 +61,26 @@ function checkVersions({ engines }: ClusterView): DoctorCheck {
   const each = engines.map(({ name, version }) => `${name} ${version}`).join(", ");
   const remedy = "Fine during a rolling update; afterwards run one version on all engines";
   return check(name, "warn", `Engines differ: ${each}`, remedy, versions.size);
+}
+
+function checkBuiltins({ engines }: ClusterView): DoctorCheck {
+  const name = "cluster built-in workers";
+  const known = engines.flatMap(({ name, builtins }) => builtins ? [{ name, builtins }] : []);
+  const silent = engines.length - known.length;
+  const all = [...new Set(known.flatMap(({ builtins }) => builtins))].sort();
+  const missing = all.flatMap((builtin) => {
+    const without = known.filter(({ builtins }) => !builtins.includes(builtin));
+    const names = without.map(({ name }) => name).join(", ");
+    return without.length > 0 ? [`${builtin} not at ${names}`] : [];
+  });
+  if (missing.length > 0) {
+    const remedy =
+      "List the same built-in workers in config.yaml of each engine; those of state, " +
+      "queues and cron run only where the keeper lists them";
+    return check(name, "warn", `Engines differ: ${missing.join("; ")}`, remedy, missing.length);
+  }
+  const besides = silent === 0 ? "" : `, ${count(silent, "other engine")} did not say`;
+  return check(name, "ok", `Engines list the same ${all.length}${besides}`, null, 0);
 }
 
 function checkKeeper(view: ClusterView): DoctorCheck {

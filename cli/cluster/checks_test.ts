@@ -33,12 +33,13 @@ const VIEW: ClusterView = {
   engines: [row("a", { state: "here", keeper: true, link: null }), row("b")],
 };
 
-Deno.test("a cluster without problems has six checks that are ok", () => {
+Deno.test("a cluster without problems has seven checks that are ok", () => {
   const checks = checkCluster(VIEW);
 
   assert.deepEqual(checks.map(({ name, status, remedy }) => [name, status, remedy]), [
     ["cluster", "ok", null],
     ["cluster versions", "ok", null],
+    ["cluster built-in workers", "ok", null],
     ["keeper", "ok", null],
     ["state log", "ok", null],
     ["durability", "ok", null],
@@ -56,7 +57,7 @@ Deno.test("an engine that is alone has one check, which is ok", () => {
 Deno.test("engines that keep their own state have no checks of a log", () => {
   const names = checkCluster({ ...VIEW, log: null }).map(({ name }) => name);
 
-  assert.deepEqual(names, ["cluster", "cluster versions", "links"]);
+  assert.deepEqual(names, ["cluster", "cluster versions", "cluster built-in workers", "links"]);
 });
 
 const [HERE, OTHER] = VIEW.engines as [EngineRow, EngineRow];
@@ -67,6 +68,14 @@ for (
     ["cluster", "warn", /0 other engines/, { engines: [HERE] }],
     ["cluster versions", "warn", /a 1\.0\.0, b 2\.0\.0/, {
       engines: [HERE, row("b", { version: "2.0.0" })],
+    }],
+    ["cluster built-in workers", "warn", /^Engines differ: h not at b, c; q not at c$/, {
+      engines: [
+        row("a", { builtins: ["h", "q"] }),
+        row("b", { builtins: ["q"] }),
+        row("c", { builtins: [] }),
+        row("older", { builtins: null }),
+      ],
     }],
     ["keeper", "fail", /Keeper: none/, { keeper: null, engines: [row("a"), OTHER] }],
     ["state log", "fail", /no answer/, { log: { ...LOG, problem: "no answer" } }],

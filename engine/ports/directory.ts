@@ -200,6 +200,8 @@ export interface ClusterLogView {
 export interface EngineRow extends EngineView {
   /** Only where it was asked for; `null`: it did not answer, or keeps no state. */
   readonly log?: ClusterLogView | null;
+  /** Built-in workers of its configuration, where asked for; `null`: it did not say. */
+  readonly builtins?: readonly string[] | null;
 }
 
 /** The answer of `engine::cluster::engines`; older engines leave out what may be absent. */
@@ -216,6 +218,8 @@ export interface ClusterView {
   readonly takeovers?: number;
   /** See {@linkcode Engines.log}. */
   readonly log?: ClusterLogView | null;
+  /** Built-in workers of this engine's configuration; only with `local`. */
+  readonly builtins?: readonly string[];
   /** How often links have ended, by reason. */
   readonly link_ends?: Readonly<Record<string, number>>;
   /** The one that answers first. */

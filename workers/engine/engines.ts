@@ -7,13 +7,14 @@
  * @module
  */
 import {
-  type ClusterLogView,
   type ClusterView,
   type Directory,
   ENGINE_NAMESPACE,
+  type EngineRow,
   type Engines,
   type EngineView,
 } from "../../engine/ports/directory.ts";
+import type { Supervision } from "../../engine/ports/supervision.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import { ASK_FUNCTION, ASK_TIMEOUT_MS, askEngines, checkEngine } from "../kit/engines.ts";
@@ -35,7 +36,7 @@ const WORKERS_MAX = 1_000;
 
 const Query = v.object({
   logs: v.described(
-    "Also the log of the state as each engine sees it, in log. Default: false",
+    "Also the log of the state as each engine sees it, and its built-in workers. Default: false",
     v.nullish(v.boolean()),
   ),
   local: v.described(
@@ -62,10 +63,12 @@ export interface EnginesSetup {
   readonly registry: CheckedFunctions;
   readonly directory: Pick<Directory, "worker">;
   readonly engines: Engines | undefined;
+  readonly supervision: Pick<Supervision, "list">;
 }
 
 /** Registers `engine::cluster::engines`, and in a cluster the function that answers others. */
-export function registerEngines({ worker, registry, directory, engines }: EnginesSetup): void {
+export function registerEngines(setup: EnginesSetup): void {
+  const { worker, registry, directory, engines, supervision } = setup;
   const list = "The engines of the cluster and the links to them";
   registry.add("engine::cluster::engines", list, Query, async ({ logs, local }) => {
     if (!engines) return ALONE as unknown as JsonObject;
@@ -74,16 +77,20 @@ export function registerEngines({ worker, registry, directory, engines }: Engine
     const listed = engines.list();
     const about = { cluster, connected, problem, keeper, takeovers, log, link_ends };
     const all: ClusterView = { ...about, engines: listed };
-    if (!logs || local) return all as unknown as JsonObject;
+    if (!logs && !local) return all as unknown as JsonObject;
+    const builtins = (await supervision.list()).filter(({ kind }) => kind === "builtin")
+      .map(({ name }) => name).sort();
+    if (local) return { ...all, builtins } as unknown as JsonObject;
     const theirs = await askEngines(worker, engines, "engine::cluster::engines", {});
-    const logOf = ({ life, link }: EngineView): ClusterLogView | null => {
-      if (link === null) return log;
+    const saidBy = ({ life, link }: EngineView): Pick<EngineRow, "log" | "builtins"> => {
+      if (link === null) return { log, builtins };
       const answer = theirs.find((one) => one.life === life)?.result;
-      return (answer as Partial<ClusterView> | undefined)?.log ?? null;
+      const said = (answer ?? {}) as Partial<ClusterView>;
+      return { log: said.log ?? null, builtins: said.builtins ?? null };
     };
     const withLogs: ClusterView = {
       ...all,
-      engines: listed.map((one) => ({ ...one, log: logOf(one) })),
+      engines: listed.map((one) => ({ ...one, ...saidBy(one) })),
     };
     return withLogs as unknown as JsonObject;
   });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { EngineLinkView, Engines, EngineView } from "../../engine/ports/directory.ts";
+import type { WorkerStatus } from "../../engine/ports/supervision.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { RecordingWorker } from "../../tests/fakes/recording_worker.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
@@ -22,6 +23,14 @@ const ENGINES: Engines = {
   ],
 };
 
+const supervision = {
+  list: () =>
+    Promise.resolve([
+      { name: "engine-http", kind: "builtin" },
+      { name: "shop", kind: "directory" },
+    ] as WorkerStatus[]),
+};
+
 function setup(
   engines: Engines | undefined = ENGINES,
   answer: (request: JsonObject) => JsonObject | undefined = () => ({ workers: [] }),
@@ -38,7 +47,7 @@ function setup(
   const directory = {
     worker: (id: string) => (id === "link" ? { engine: "b" } : {}) as never,
   };
-  registerEngines({ worker, registry, directory, engines });
+  registerEngines({ worker, registry, directory, engines, supervision });
   const call = (id: string, payload: Json, caller = "someone"): unknown =>
     offers.call(id, payload, { caller });
   return { call, called };
@@ -64,12 +73,13 @@ Deno.test("engine::cluster::engines has what each engine has of the log, if aske
   const link = { rtt_ms: 1 } as EngineLinkView;
   const linked = (life: string): EngineView => ({ ...here, life, state: "linked", link });
   const engines = { ...ENGINES, log, list: () => [here, linked("b"), linked("gone")] };
-  const answers = { "engine@b": { log: { kind: "postgres", applied: 5 } } };
+  const answers = { "engine@b": { log: { kind: "postgres", applied: 5 }, builtins: ["x"] } };
   const { call } = setup(engines, ({ namespace }) => answers[namespace as "engine@b"]);
 
   const shown = await call("engine::cluster::engines", { logs: true }) as { engines: JsonObject[] };
 
   assert.deepEqual(shown.engines.map(({ log }) => log), [log, answers["engine@b"].log, null]);
+  assert.deepEqual(shown.engines.map(({ builtins }) => builtins), [["engine-http"], ["x"], null]);
   const own = await call("engine::cluster::engines", { logs: true, local: true }) as typeof shown;
   assert.ok(own.engines.every((one) => !("log" in one)));
 });
@@ -79,7 +89,7 @@ Deno.test("an engine that is alone answers no others", async () => {
   const registry = new CheckedFunctions(offers);
   const directory = { worker: () => undefined };
   const worker = offers as unknown as Worker;
-  registerEngines({ worker, registry, directory, engines: undefined });
+  registerEngines({ worker, registry, directory, engines: undefined, supervision });
 
   assert.deepEqual(await offers.call("engine::cluster::engines", null, {}), {
     cluster: null,

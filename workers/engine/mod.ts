@@ -25,9 +25,9 @@ export const engine: BuiltinWorker<v.InferOutput<typeof Config>> = {
   configSchema: () => v.jsonSchema(Config),
   start(worker, _config, host) {
     const registry = new CheckedFunctions(worker);
-    const { directory, engines } = host;
+    const { directory, engines, supervision } = host;
     registerDirectory(registry, directory, (query) => workersElsewhere(worker, engines, query));
-    registerEngines({ worker, registry, directory, engines });
+    registerEngines({ worker, registry, directory, engines, supervision });
     registerChannels(registry, host.channels);
     registerSupervision(registry, host);
     registerSettings(registry, host);
