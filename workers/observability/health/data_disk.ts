@@ -54,9 +54,9 @@ export class DataDisk {
   }
 
   async #read(): Promise<DiskState> {
-    const { store } = this.#parts;
-    if (store.status.failure) await this.#probe();
-    const { status } = store;
+    // As it was before the probe: a small write may succeed where the one that failed would not.
+    const { status } = this.#parts.store;
+    if (status.failure) await this.#probe();
     const free_bytes = status.freeBytes();
     if (free_bytes !== null && free_bytes < DISK_FREE_MIN_BYTES) {
       const left = Math.floor(free_bytes / MIB);
