@@ -141,14 +141,19 @@ export const ENGINE_NAMESPACE = "engine@";
 
 /** The link to another engine. */
 export interface EngineLinkView {
+  /** Since it was opened. */
   readonly age_ms: number;
   /** Time there and back; `null` before the first ping. */
   readonly rtt_ms: number | null;
-  /** Calls since the link was opened: sent there, and received from there. */
+  /** Calls sent there since it was opened. */
   readonly calls_out: number;
+  /** Calls received from there. */
   readonly calls_in: number;
+  /** Bytes sent there since it was opened. */
   readonly bytes_out: number;
+  /** Bytes received from there. */
   readonly bytes_in: number;
+  /** Bytes that wait to be sent. */
   readonly queued_bytes: number;
 }
 
@@ -158,6 +163,7 @@ export interface EngineView {
   readonly life: string;
   /** Need not be unique. */
   readonly name: string;
+  /** Of its program. */
   readonly version: string;
   /** `here`: this engine. */
   readonly state: "here" | "linked" | "draining";
@@ -179,8 +185,9 @@ export interface AppendTimesView {
 
 /** The log of the cluster's state, as one engine sees it. */
 export interface ClusterLogView {
+  /** Where it is. */
   readonly kind: "jetstream" | "postgres";
-  /** That JetStream keeps; `null`: the database decides. */
+  /** Copies that JetStream keeps; `null`: the database decides. */
   readonly copies: number | null;
   /** Whether a log that may lose what it acknowledged is refused. */
   readonly require_sync: boolean;

@@ -14,7 +14,8 @@ const connection = { host: "127.0.0.1", port, maxRetriesPerRequest: null };
 const handled = new Arrivals();
 const waiting = new Queue("waiting", { connection });
 const done = new Queue("done", { connection });
-const worker = new Worker("done", async ({ data }) => handled.arrived(data.number), {
+const work = ({ data }) => Promise.resolve(handled.arrived(data.number));
+const worker = new Worker("done", work, {
   connection,
   concurrency: 1_024,
 });
