@@ -47,11 +47,13 @@ export class CompiledSchemas {
     this.#rest = promise;
     await before;
     // The compiler and a large schema at once would keep the thread for 0.2 s.
-    for (let isMore = true; isMore;) {
-      await new Promise<void>((resolve) => {
-        isMore = this.#paced(() => this.#schemas.prepare?.() ?? false, resolve);
+    let isMore: boolean;
+    do {
+      isMore = false; // Stays if it throws: compiling then says what is wrong.
+      await new Promise<void>((rested) => {
+        isMore = this.#paced(() => this.#schemas.prepare?.() ?? false, rested);
       });
-    }
+    } while (isMore);
     return this.#paced(() => this.at(schema), resolve);
   }
 

@@ -69,6 +69,16 @@ Deno.test("CompiledSchemas rests between the parts of the compiler and a large s
   assert.deepEqual([seen, done], [[1, 2, 3], ["ajv", "the meta-schema", "a schema"]]);
 });
 
+Deno.test("CompiledSchemas compiles although preparing the compiler fails", async () => {
+  const prepare = () => {
+    throw new Error("not prepared");
+  };
+  const schemas = new CompiledSchemas({ prepare, compile: () => () => [] }, new FakeClock());
+
+  assert.deepEqual((await schemas.of({ ...LARGE }))({}), []);
+  assert.deepEqual((await schemas.of({ ...LARGE }))({}), []);
+});
+
 Deno.test("CompiledSchemas rests after a schema that cannot be used, too", async () => {
   const { clock, compiled, schemas, settle } = setup(50);
 
