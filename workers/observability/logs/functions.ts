@@ -27,7 +27,13 @@ const LOG_SEARCH_CHARS_MAX = 1_024;
 /** Log records in one answer. */
 const LOG_LIST_LIMIT_MAX = 1_000;
 
-const CUT = { is_cut: true } as const;
+/** The answer of `engine::logs::list`. */
+type LogAnswer = {
+  readonly logs: JsonObject[];
+  readonly total: number;
+  /** Whether it ends early, because it would become too large. */
+  readonly is_cut?: true;
+};
 
 /** Dependencies of the functions. */
 export interface LogFunctionsSetup {
@@ -219,9 +225,11 @@ function joinLogs(
 ): JsonObject {
   const logs = [...own.logs as JsonObject[]];
   let total = own.total as number;
+  let isCut = own.is_cut === true;
   for (const { engine, life: engine_life, result } of answers) {
-    const { logs: others, total: more } = result as { logs?: JsonObject[]; total?: number };
+    const { logs: others, total: more, is_cut } = result as Partial<LogAnswer>;
     if (!Array.isArray(others)) continue;
+    isCut ||= is_cut === true;
     logs.push(...others.map((log) => ({ ...log, engine, engine_life })));
     total += more ?? 0;
   }
@@ -233,8 +241,9 @@ function joinLogs(
   const over = wanted.findIndex((log) =>
     (chars += JSON.stringify(log).length) > LOG_PAGE_BYTES_MAX
   );
-  const isCut = over > 0 || own.is_cut === true;
-  return { ...own, logs: over > 0 ? wanted.slice(0, over) : wanted, total, ...isCut && CUT };
+  const shown = over > 0 ? wanted.slice(0, over) : wanted;
+  isCut ||= shown.length < wanted.length;
+  return { ...own, logs: shown, total, ...isCut && { is_cut: true } };
 }
 
 /** The lowest severity whose number is at least `severity_min`. */

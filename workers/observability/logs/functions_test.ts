@@ -211,3 +211,12 @@ Deno.test("a list of several engines is cut where it becomes too large", async (
 
   assert.deepEqual([(logs as Json[]).length, total, is_cut], [2, 3, true]);
 });
+
+Deno.test("a list is cut where that of another engine is", async () => {
+  const result = { logs: [{ body: "b", timestamp_unix_nano: 1 }], total: 7, is_cut: true };
+  const { list } = setup(() => Promise.resolve([{ engine: "b", life: "1", result }]));
+
+  const { total, is_cut } = await list({});
+
+  assert.deepEqual([total, is_cut], [7, true]);
+});
