@@ -38,6 +38,7 @@ import type { ListenSettings } from "./ports/listen.ts";
 import type { Log } from "./ports/log.ts";
 import type { MemoryBudget } from "./ports/memory.ts";
 import type { TelemetryListener } from "./ports/telemetry.ts";
+import { RefusedOrigins } from "../workers/kit/refused_origins.ts";
 
 /** A certificate that expires within this time causes a warning: two weeks. */
 const CERTIFICATE_WARNING_MS = 1_209_600_000;
@@ -168,18 +169,14 @@ function open(
       return new TelemetryConnection({ clock, log, address, listener, ...closed && { closed } });
     };
   };
+  const refused = new RefusedOrigins(log, `${name ?? "engine"}.allowed_origins`);
   const gate = makeGate({
     ...name === undefined ? {} : { name },
     authToken: settings.auth_token,
     created: tokens,
     required: tokensRequired,
     allowedOrigins: settings.allowed_origins,
-    originRefused: (origin, setting) => {
-      log.warn("a page of another origin was refused; to allow it, list its origin", {
-        origin,
-        setting,
-      });
-    },
+    originRefused: (origin) => refused.report(origin),
     maxConnections: connectionsOf(sockets),
     isOperator: ({ headers }) => isOperator(headers),
     closedReason: () => options.isStopping?.() ? "The engine is stopping" : undefined,

@@ -29,8 +29,8 @@ export interface GateOptions extends TokenOptions {
   readonly name?: string;
   /** Origins beside loopback that may connect, such as `https://console.example`. */
   readonly allowedOrigins: readonly string[];
-  /** Called with each origin that was refused, once, and with the setting that would allow it. */
-  originRefused?(origin: string, setting: string): void;
+  /** Called with each origin that is refused. */
+  originRefused?(origin: string): void;
   /** Accepts a worker connection, and the created token that it came with. */
   accept(upgrade: Upgrade, token: TokenRecord | undefined): Accept;
   /** Accepts a telemetry connection. */
@@ -49,8 +49,6 @@ export interface GateOptions extends TokenOptions {
 
 /** Places of a port that only operators get. */
 export const OPERATOR_CONNECTIONS = 16;
-/** Refused origins that are reported; any page may open connections. */
-const ORIGINS_REPORTED_MAX = 100;
 /** They are at most one place of so many. */
 const OPERATOR_SHARE = 8;
 /** An address may have this share of the connections that have sent nothing yet. */
@@ -156,16 +154,11 @@ function makeOriginCheck(
   { name = "engine", allowedOrigins, originRefused }: GateOptions,
 ): (upgrade: Upgrade) => Refusal | undefined {
   const origins = new Set(allowedOrigins.map(originOf));
-  const reported = new Set<string>();
   return ({ headers }) => {
     const origin = headers.get("origin");
     if (origin === null || isLoopback(origin) || origins.has(originOf(origin))) return undefined;
-    const [shown, setting] = [printable(origin), `${name}.allowed_origins`];
-    if (!reported.has(shown) && reported.size < ORIGINS_REPORTED_MAX) {
-      reported.add(shown);
-      originRefused?.(shown, setting);
-    }
-    return refuse(403, `Origin ${shown} is not among ${setting}`);
+    originRefused?.(origin);
+    return refuse(403, `Origin ${printable(origin)} is not among ${name}.allowed_origins`);
   };
 }
 
