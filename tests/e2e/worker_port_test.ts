@@ -21,7 +21,8 @@ import { until } from "../fakes/until.ts";
 const { engine } = defaultConfig("/p", []);
 
 function setup(transport: "raw" | "deno-serve", auth_token?: string) {
-  const log = recordingLog([] as LogLine[]);
+  const lines: LogLine[] = [];
+  const log = recordingLog(lines);
   const peers: unknown[] = [];
   const frames: string[] = [];
   const router = {
@@ -51,7 +52,7 @@ function setup(transport: "raw" | "deno-serve", auth_token?: string) {
     channels.close();
     await listener.close();
   };
-  return { listener, peers, frames, channels, [Symbol.asyncDispose]: end };
+  return { listener, peers, frames, channels, lines, [Symbol.asyncDispose]: end };
 }
 
 for (const transport of ["raw", "deno-serve"] as const) {
@@ -97,6 +98,17 @@ for (const transport of ["raw", "deno-serve"] as const) {
     await until(() => it.frames.length > 0, "the frame is there");
     assert.deepEqual(it.frames, ['LOGS{"resourceLogs":[]}']);
     assert.deepEqual(it.peers, []);
+  });
+
+  Deno.test(`${transport}: the log names a page that is refused, and the setting, once`, async () => {
+    await using it = setup(transport);
+    const shape = { headers: { origin: "https://shop.example" } };
+
+    using _refused = await RawWsClient.connect(it.listener.port, shape);
+    using _again = await RawWsClient.connect(it.listener.port, shape);
+
+    const fields = { origin: '"https://shop.example"', setting: "engine.allowed_origins" };
+    assert.deepEqual(it.lines.map((line) => line.fields), [fields]);
   });
 
   Deno.test(`${transport}: a page is served, to who has the token`, async () => {

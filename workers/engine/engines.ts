@@ -9,7 +9,6 @@
 import {
   type ClusterView,
   type Directory,
-  ENGINE_NAMESPACE,
   type EngineRow,
   type Engines,
   type EngineView,
@@ -17,7 +16,7 @@ import {
 import type { Supervision } from "../../engine/ports/supervision.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
-import { ASK_FUNCTION, ASK_TIMEOUT_MS, askEngines, checkEngine } from "../kit/engines.ts";
+import { ASK_FUNCTION, ASK_TIMEOUT_MS, askEngines, registerForEngines } from "../kit/engines.ts";
 import { fit } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
 import type { CheckedFunctions } from "./functions.ts";
@@ -95,19 +94,18 @@ export function registerEngines(setup: EnginesSetup): void {
     return withLogs as unknown as JsonObject;
   });
   if (!engines) return;
-  worker.registerFunction(ASK_FUNCTION, (payload, _metadata, context) => {
-    checkEngine(directory, context);
-    const asked = fit(context.function_id, Ask, payload);
+  const about = {
+    function_id: ASK_FUNCTION,
+    description: "Answers what another engine asks of this one",
+  };
+  registerForEngines({ worker, directory, life: engines.life }, about, (payload) => {
+    const asked = fit(ASK_FUNCTION, Ask, payload);
     const own = { ...asked.payload as JsonObject, local: true };
     return worker.trigger<Json, Json>({
       function_id: asked.function_id,
       payload: own,
       timeoutMs: ASK_TIMEOUT_MS,
     });
-  }, {
-    namespace: ENGINE_NAMESPACE + engines.life,
-    description: "Answers what another engine asks of this one",
-    metadata: { internal: true },
   });
 }
 

@@ -1,8 +1,8 @@
 /**
- * Questions of a built-in worker to the other engines of the cluster.
+ * Calls of a built-in worker to the other engines of the cluster, and the functions that answer them.
  *
- * Each engine answers for itself, by a function in a namespace of its own; one that does not answer
- * in time is left out.
+ * Each engine answers for itself, by functions in a namespace of its own. Where all are asked, one
+ * that does not answer in time is left out.
  *
  * @module
  */
@@ -60,12 +60,20 @@ export async function callEngine(
   payload: Json,
 ): Promise<EngineAnswer | undefined> {
   try {
-    const called = { function_id, namespace: ENGINE_NAMESPACE + life, payload };
-    const result = await worker.trigger<Json, Json>({ ...called, timeoutMs: ASK_TIMEOUT_MS });
-    return { engine, life, result };
+    const call = { function_id, payload, timeoutMs: ASK_TIMEOUT_MS };
+    return { engine, life, result: await triggerAt(worker, life, call) };
   } catch {
     return undefined;
   }
+}
+
+/** Calls a function in the namespace of the engine with this life. Rejects as any call. */
+export function triggerAt(
+  worker: Pick<Worker, "trigger">,
+  life: string,
+  call: { readonly function_id: string; readonly payload: Json; readonly timeoutMs: number },
+): Promise<Json> {
+  return worker.trigger<Json, Json>({ ...call, namespace: ENGINE_NAMESPACE + life });
 }
 
 /** The engines of the cluster but this one. */
@@ -73,15 +81,28 @@ export function otherEngines(engines: Pick<Engines, "list"> | undefined): Engine
   return engines?.list().filter(({ link }) => link !== null) ?? [];
 }
 
+/** What registers a function between engines. */
+export interface EngineFunctionSetup {
+  readonly worker: Pick<Worker, "registerFunction">;
+  readonly directory: Pick<Directory, "worker">;
+  /** The life of this engine, in whose namespace it is. Default: it is in none. */
+  readonly life?: string;
+}
+
 /**
- * Refuses callers that are no engines of the cluster, for functions between engines.
- *
- * @throws {EngineError} `FORBIDDEN`
+ * Registers a function that only engines of the cluster may call; other callers get `FORBIDDEN`.
  */
-export function checkEngine(
-  directory: Pick<Directory, "worker">,
-  { caller, function_id }: { readonly caller?: string | undefined; readonly function_id: string },
+export function registerForEngines(
+  { worker, directory, life }: EngineFunctionSetup,
+  { function_id, description }: { readonly function_id: string; readonly description: string },
+  handle: (payload: Json) => Json | Promise<Json>,
 ): void {
-  if (directory.worker(caller ?? "")?.engine !== undefined) return;
-  throw new EngineError("FORBIDDEN", `${function_id} answers engines of the cluster only`);
+  worker.registerFunction(function_id, (payload: Json, _metadata, { caller }) => {
+    if (directory.worker(caller ?? "")?.engine !== undefined) return handle(payload);
+    throw new EngineError("FORBIDDEN", `${function_id} answers engines of the cluster only`);
+  }, {
+    ...life !== undefined && { namespace: ENGINE_NAMESPACE + life },
+    description,
+    metadata: { internal: true },
+  });
 }

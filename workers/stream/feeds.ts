@@ -9,11 +9,11 @@
  * @module
  */
 import type { Clock } from "../../engine/ports/clock.ts";
-import { ENGINE_NAMESPACE } from "../../engine/ports/directory.ts";
 import type { MemoryBudget } from "../../engine/ports/memory.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
+import { triggerAt } from "../kit/engines.ts";
 import type { Audience, GroupEvent } from "./audience.ts";
 import type { Topic } from "./messages.ts";
 import { groupKey } from "./subscriber.ts";
@@ -225,11 +225,10 @@ export class Feed {
   async #deliver(events: readonly FeedEvent[]): Promise<boolean> {
     const number = this.#number++;
     const payload: Json = { session: this.session, number, events: events as unknown as Json };
-    const namespace = ENGINE_NAMESPACE + this.#life;
+    const call = { function_id: EVENTS_FUNCTION, payload, timeoutMs: BATCH_TIMEOUT_MS };
     for (let attempt = 1; attempt <= ATTEMPTS_MAX && !this.#isOver; attempt++) {
       try {
-        const called = { function_id: EVENTS_FUNCTION, namespace, payload };
-        await this.#setup.worker.trigger({ ...called, timeoutMs: BATCH_TIMEOUT_MS });
+        await triggerAt(this.#setup.worker, this.#life, call);
         return true;
       } catch (thrown) {
         if ((thrown as EngineError).code !== "overloaded") return false;

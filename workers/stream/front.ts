@@ -10,12 +10,11 @@
  *
  * @module
  */
-import { ENGINE_NAMESPACE } from "../../engine/ports/directory.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { EngineHost } from "../kit/define.ts";
-import { checkEngine } from "../kit/engines.ts";
+import { registerForEngines } from "../kit/engines.ts";
 import { fit } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
 import { Audience, type Follower } from "./audience.ts";
@@ -242,14 +241,14 @@ export function startFront(
   host: EngineHost,
 ): Front {
   const front = new Front(worker, config, host);
-  worker.registerFunction(EVENTS_FUNCTION, (payload: Json, _metadata, context) => {
-    checkEngine(host.directory, context);
+  const about = {
+    function_id: EVENTS_FUNCTION,
+    description: "Takes events of streams for the clients of this engine",
+  };
+  const { directory, engines } = host;
+  registerForEngines({ worker, directory, life: engines!.life }, about, (payload) => {
     front.take(payload);
     return null;
-  }, {
-    namespace: ENGINE_NAMESPACE + host.engines!.life,
-    description: "Takes events of streams for the clients of this engine",
-    metadata: { internal: true },
   });
   return front;
 }

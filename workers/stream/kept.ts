@@ -5,7 +5,7 @@
  * @module
  */
 import type { EngineHost } from "../kit/define.ts";
-import { checkEngine } from "../kit/engines.ts";
+import { registerForEngines } from "../kit/engines.ts";
 import { fit } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
@@ -72,12 +72,12 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Registers the function. */
 export function serveFronts({ worker, directory, ...setup }: KeptSetup): void {
-  worker.registerFunction(FRONT_FUNCTION, (payload: Json, _metadata, context) => {
-    checkEngine(directory, context);
-    return answer(fit(FRONT_FUNCTION, Request, payload), setup);
-  }, {
+  const about = {
+    function_id: FRONT_FUNCTION,
     description: "Serves engines of the cluster whose clients follow streams",
-    metadata: { internal: true },
+  };
+  registerForEngines({ worker, directory }, about, (payload) => {
+    return answer(fit(FRONT_FUNCTION, Request, payload), setup);
   });
 }
 

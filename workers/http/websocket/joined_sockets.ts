@@ -8,11 +8,17 @@
  *
  * @module
  */
-import { type Directory, ENGINE_NAMESPACE, type Engines } from "../../../engine/ports/directory.ts";
+import type { Directory, Engines } from "../../../engine/ports/directory.ts";
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import type { Worker } from "../../../sdk/typescript/worker.ts";
-import { callEngine, callEngines, checkEngine, otherEngines } from "../../kit/engines.ts";
+import {
+  callEngine,
+  callEngines,
+  otherEngines,
+  registerForEngines,
+  triggerAt,
+} from "../../kit/engines.ts";
 import {
   PAGE_CHARS_MAX,
   readList,
@@ -62,13 +68,12 @@ export class JoinedSockets implements SocketOperations {
       routes: () => own.routes(),
     };
     for (const name of PASSED_ON) {
-      worker.registerFunction(idOf(name), (payload: Json, _metadata, context) => {
-        checkEngine(directory, context);
-        return runs[name](payload) as Json;
-      }, {
-        namespace: ENGINE_NAMESPACE + engines.life,
+      const about = {
+        function_id: idOf(name),
         description: "Does it with the WebSockets of this engine, for another one",
-        metadata: { internal: true },
+      };
+      registerForEngines({ worker, directory, life: engines.life }, about, (payload) => {
+        return runs[name](payload) as Json;
       });
     }
   }
@@ -154,12 +159,8 @@ export class JoinedSockets implements SocketOperations {
     if (typeof connection_id !== "string") return undefined;
     const [, life] = /@([0-9a-f]{16})$/.exec(connection_id) ?? [];
     if (life === undefined || life === engines.life) return undefined;
-    return worker.trigger<Json, Json>({
-      function_id: idOf(name),
-      namespace: ENGINE_NAMESPACE + life,
-      payload,
-      timeoutMs: CALL_TIMEOUT_MS,
-    }).catch((thrown) => {
+    const call = { function_id: idOf(name), payload, timeoutMs: CALL_TIMEOUT_MS };
+    return triggerAt(worker, life, call).catch((thrown) => {
       if ((thrown as EngineError).code !== "function_not_found") throw thrown;
       const message = `WebSocket ${connection_id} is not open: its engine is not there`;
       throw new EngineError("connection_not_found", message, { details: { connection_id } });
