@@ -1,5 +1,5 @@
 /**
- * Calls of a built-in worker to the other engines of the cluster, and the functions that answer them.
+ * Calls of a built-in worker to the other engines of the cluster, and functions that answer them.
  *
  * Each engine answers for itself, by functions in a namespace of its own. Where all are asked, one
  * that does not answer in time is left out.
