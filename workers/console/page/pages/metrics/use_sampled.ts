@@ -24,9 +24,9 @@ export interface Sampled<T> {
   readonly refresh: () => void;
 }
 
-/** Asks a function once a second; `sampled` is called with each answer. */
+/** Asks a function once a second, `null` none; `sampled` is called with each answer. */
 export function useSampled<T>(
-  function_id: string,
+  function_id: string | null,
   sampled: (answer: T, at_ms: number) => void,
 ): Sampled<T> {
   const live = useLive();
@@ -41,7 +41,7 @@ export function useSampled<T>(
   const isAway = live.status.value.engine === false;
   const ask = () => {
     const { current } = turn;
-    if (current.busy || isAway) return;
+    if (current.busy || isAway || function_id === null) return;
     current.busy = true;
     const { signal } = current.abort;
     live.call(function_id, {}, { signal }).then((json: Json) => {

@@ -24,7 +24,6 @@ import {
   Skeleton,
   Sparkline,
   Stat,
-  useIsAbsent,
   useQuery,
 } from "../../kit/mod.ts";
 import { CONFIGURATION_CHANGES, CONFIGURATIONS } from "../configuration/configuration.tsx";
@@ -35,7 +34,7 @@ import { type EngineField, type EngineSamples, useSamples } from "../metrics/sam
 import { type QueueRow, titleOf, useQueues } from "../queues/queue_rows.ts";
 import { functionAddress, isOwnFunction } from "../references.tsx";
 import type { TriggerItem } from "../triggers/trigger_rows.ts";
-import { type ConnectedWorker, type WorkerRow, workerRows } from "../workers/worker_rows.ts";
+import { type ConnectedWorker, isUp, type WorkerRow, workerRows } from "../workers/worker_rows.ts";
 import { CONNECTIONS, SUPERVISED, WORKER_CHANGES } from "../workers/workers.tsx";
 import {
   type Change,
@@ -80,9 +79,13 @@ function Overview(): VNode {
   const connections = useQuery<ConnectedWorker>(CONNECTIONS, WORKER_CHANGES);
   const alerts = useQuery<Alert>(ALERTS, ALERT_CHANGES);
   const triggers = useQuery<TriggerItem>(TRIGGERS, TRIGGER_CHANGES);
-  const configurations = useQuery<ConfigurationRow>(CONFIGURATIONS, CONFIGURATION_CHANGES);
-  useIsAbsent(configurations); // Asks again once the worker runs.
-  const queues = useQueues();
+  // Asked of workers that run only: calls of absent functions would count as errors of the system.
+  const runs = (name: string) => supervised.items.some((one) => one.name === name && isUp(one));
+  const configurations = useQuery<ConfigurationRow>(
+    runs("engine-configuration") ? CONFIGURATIONS : null,
+    CONFIGURATION_CHANGES,
+  );
+  const queues = useQueues(runs("engine-queue"));
   const { samples, version } = useSamples();
   const workers = useMemo(
     () => workerRows(supervised.items, connections.items),
@@ -121,12 +124,12 @@ function Overview(): VNode {
   );
 }
 
-/** Functions of the user's workers that were called in the last minutes. */
+/** Functions that were called in the last minutes, without those of the engine and the console. */
 function loadsOf(samples: EngineSamples): FunctionLoad[] {
   return samples.functions.keys.flatMap((key) => {
     const at = key.indexOf("/");
     const [namespace, function_id] = [key.slice(0, at), key.slice(at + 1)];
-    // Calls of functions that are not here, this page's queries of absent workers among them.
+    // Calls of functions that no worker has are counted together; they are among the errors.
     if (namespace === "") return [];
     const traffic = samples.traffic(key);
     return traffic && !isOwnFunction(function_id) ? [{ namespace, function_id, ...traffic }] : [];
@@ -181,7 +184,7 @@ function Numbers({ samples, workers, queues }: {
   workers: readonly WorkerRow[];
   queues: readonly QueueRow[];
 }): VNode {
-  const up = workers.filter(({ state }) => state === "ready" || state === "connected").length;
+  const up = workers.filter(isUp).length;
   const minute = (field: EngineField) => samples.engineMinute(field);
   const [calls, errors] = [minute("calls_per_s"), minute("errors_per_s")];
   const share = calls && errors ? ` · ${formatPercent(100 * errors / calls)}` : "";
@@ -337,7 +340,6 @@ function Queues(
 
 /** The user's workers, those in trouble first. */
 function Workers({ workers }: { workers: readonly WorkerRow[] }): VNode {
-  const isUp = ({ state }: WorkerRow) => state === "ready" || state === "connected";
   const own = workers.filter(({ kind }) => kind !== "builtin")
     .sort((a, b) => Number(isUp(a)) - Number(isUp(b)))
     .slice(0, SHOWN_MAX);

@@ -11,7 +11,7 @@ import type { FunctionTraffic } from "../metrics/samples.ts";
 import { type QueueRow, titleOf } from "../queues/queue_rows.ts";
 import { functionAddress } from "../references.tsx";
 import type { TriggerItem } from "../triggers/trigger_rows.ts";
-import type { WorkerRow } from "../workers/worker_rows.ts";
+import { isUp, type WorkerRow } from "../workers/worker_rows.ts";
 
 /** A function fails noticeably from this share of its calls on, in percent. */
 const FAILING_PERCENT = 10;
@@ -63,12 +63,16 @@ export function findingsOf(input: OverviewInput): Finding[] {
 }
 
 function workerFinding({ name, key, state, reason }: WorkerRow): Finding[] {
-  const said = WORKER_WORDS[state];
+  const said = reason?.startsWith(RELOAD_FAILED)
+    ? "serves the version before its last edit"
+    : WORKER_WORDS[state];
   if (said === undefined) return [];
   const tone = state === "failed" ? "bad" : "warn";
   return [{ tone, text: `${name} ${said}`, detail: reason, to: link("/workers", key) }];
 }
 
+/** How the supervisor's reason begins while an old version serves because the new one failed. */
+const RELOAD_FAILED = "Reload failed: ";
 const WORKER_WORDS: Partial<Record<WorkerRow["state"], string>> = {
   failed: "has failed",
   waiting: "waits before its next start",
@@ -135,12 +139,19 @@ function triggerFindings(triggers: readonly TriggerItem[]): Finding[] {
 /** What is good while nothing needs attention. */
 export function wellText({ workers, queues, triggers }: OverviewInput): string {
   const parts = [
-    workers.length === 1 ? "Its worker is up" : `All ${formatCount(workers.length)} workers are up`,
+    upText(workers.filter(isUp).length, workers.length),
     "no alert fires",
     ...queues.length > 0 ? ["no job is dead"] : [],
     ...triggers.length > 0 ? ["every trigger is active"] : [],
   ];
   return `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}.`;
+}
+
+/** Workers that an operator stopped are no finding, but not up either. */
+function upText(up: number, all: number): string {
+  if (all === 1) return up === 1 ? "Its worker is up" : "Its worker is not up";
+  if (up === all) return `All ${formatCount(all)} workers are up`;
+  return `${formatCount(up)} of ${formatCount(all)} workers are up`;
 }
 
 /** The share of the calls that failed in the last minute, in percent. */

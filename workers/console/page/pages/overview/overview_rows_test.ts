@@ -113,6 +113,16 @@ Deno.test("findingsOf() has workers that failed, wait or do not answer", () => {
   ]);
 });
 
+Deno.test("findingsOf() has a worker whose new version did not start", () => {
+  const reason = "Reload failed: It ended with exit code 1; the version before keeps running";
+
+  const found = texts({
+    workers: workers({ name: "a", reason }, { name: "b", reason: "A new version starts" }),
+  });
+
+  assert.deepEqual(found, ["warn a serves the version before its last edit /workers/a"]);
+});
+
 Deno.test("findingsOf() has alerts that fire, and configurations that are not valid", () => {
   const alert = { name: "slow", state: "firing" } as Alert;
 
@@ -177,6 +187,10 @@ Deno.test("wellText() says what was looked at", () => {
   assert.equal(
     wellText({ ...QUIET, workers: workers({}) }),
     "Its worker is up and no alert fires.",
+  );
+  assert.equal(
+    wellText({ ...QUIET, workers: workers({}, { state: "stopped" }, { state: "starting" }) }),
+    "1 of 3 workers are up and no alert fires.",
   );
 });
 

@@ -144,15 +144,17 @@ export interface QueuesState extends Pick<Sampled<unknown>, "status" | "error" |
   readonly version: number;
 }
 
-/** Lists the queues once a second while a component is mounted. */
-export function useQueues(): QueuesState {
+/** Lists the queues once a second while a component is mounted and their worker runs. */
+export function useQueues(runs = true): QueuesState {
   const samples = useRef<QueueSamples>();
   samples.current ??= new QueueSamples();
   const { answer, ...asked } = useSampled<{ readonly queues: readonly QueueRow[] }>(
-    "engine::queue::list",
+    runs ? "engine::queue::list" : null,
     ({ queues }, at_ms) => samples.current!.add(at_ms, queues),
   );
-  return { ...asked, rows: answer?.queues ?? NO_ROWS, samples: samples.current };
+  const known = { ...asked, samples: samples.current };
+  if (!runs) return { ...known, status: "absent", rows: NO_ROWS };
+  return { ...known, rows: answer?.queues ?? NO_ROWS };
 }
 
 const NO_ROWS: readonly QueueRow[] = [];

@@ -131,6 +131,11 @@ export function stateTone(state: WorkerRow["state"]): StateTone {
   }
 }
 
+/** Whether a worker serves calls. */
+export function isUp({ state }: Pick<WorkerRow, "state">): boolean {
+  return state === "ready" || state === "connected";
+}
+
 /** Whether every word of a search occurs in a row. */
 export function matchesSearch(row: WorkerRow, search: string): boolean {
   const { name, state, kind, runtime, isolation, reason, engine } = row;

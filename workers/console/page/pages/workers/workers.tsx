@@ -41,6 +41,7 @@ import {
   type ConnectedWorker,
   gaugeIds,
   isolationText,
+  isUp,
   matchesSearch,
   stateTone,
   type WorkerRow,
@@ -183,7 +184,7 @@ function isTrouble({ state, restarts, reason, kind }: WorkerRow): boolean {
 }
 
 function countWords(rows: readonly WorkerRow[]): string {
-  const up = rows.filter(({ state }) => state === "ready" || state === "connected").length;
+  const up = rows.filter(isUp).length;
   const failed = rows.filter(({ state }) => state === "failed").length;
   return `${up} of ${rows.length} up${failed > 0 ? `, ${failed} failed` : ""}`;
 }
