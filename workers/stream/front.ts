@@ -163,7 +163,9 @@ export class Front implements AsyncDisposable {
     const id = crypto.randomUUID();
     this.#number = 0;
     this.#cancelAlive = this.#host.clock.after(ALIVE_MS, () => void this.#alive());
-    return { id, isOpen: this.#ask({ op: "open", ...this.#named(id) }) };
+    // Asked once `#session` is set, so that clients begin anew if there is no keeper.
+    const isOpen = Promise.resolve().then(() => this.#ask({ op: "open", ...this.#named(id) }));
+    return { id, isOpen };
   }
 
   /** Asks whether the feed goes on. Never rejects. */

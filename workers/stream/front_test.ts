@@ -178,6 +178,21 @@ Deno.test("clients begin anew when the engine that keeps the streams cannot be r
   assert.ok(!at.ops().includes("alive"));
 });
 
+Deno.test("clients begin anew at once when the feed cannot be opened, as its keeper is gone", async () => {
+  await using at = await setup();
+  const one = at.connect();
+  at.says.open = () => {
+    throw new EngineError("store_unavailable", "The keeper has changed");
+  };
+  await one.say("join");
+
+  assert.equal((one.connection as { closing?: { code: number } }).closing?.code, 1013);
+  delete at.says.open;
+  const again = at.connect();
+  await again.say("join");
+  assert.deepEqual(again.connection.takeTexts(), ['{"sync":1}']);
+});
+
 Deno.test("an error of a group is that of its subscription alone", async () => {
   await using at = await setup();
   const one = at.connect();
