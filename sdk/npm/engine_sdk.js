@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:2af1e1b98977c89ad21c0f10f9707db28ddf0d800cb568e7a0d845e7307afb56
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:4309fb9c7208f37940922dc37d33867c1e2eb03b0d83b4040a40036c562bf3bd
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -7406,8 +7406,7 @@ function withTlsHint(reason) {
   return hint === void 0 ? reason : `${reason}; ${hint}`;
 }
 function startHint(url, reason) {
-  const isDefault = /^wss?:\/\/127\.0\.0\.1:49134\/?$/.test(url);
-  if (!isDefault || !/refused/i.test(reason)) return "";
+  if (url.replace(/\/$/, "") !== ENGINE_URL_DEFAULT || !/refused/i.test(reason)) return "";
   return "; start the engine, or set ENGINE_URL to its address";
 }
 

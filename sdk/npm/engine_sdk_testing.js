@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_testing.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:2af1e1b98977c89ad21c0f10f9707db28ddf0d800cb568e7a0d845e7307afb56
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:4309fb9c7208f37940922dc37d33867c1e2eb03b0d83b4040a40036c562bf3bd
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

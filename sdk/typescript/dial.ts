@@ -8,6 +8,7 @@ import { BrowserSocket } from "./browser_socket.ts";
 import type { WorkerOptions } from "./options.ts";
 import { environment, processGlobal } from "./platform.ts";
 import { wsDial } from "./ws_transport.ts";
+import { ENGINE_URL_DEFAULT } from "./wire/limits.ts";
 import { LAUNCH_ID_HEADER } from "./wire/protocol.ts";
 import type { Dial } from "./wire/transport.ts";
 
@@ -87,7 +88,6 @@ export function withTlsHint(reason: string): string {
 
 /** What to do where nothing listens at the address that a worker dials without being given one. */
 export function startHint(url: string, reason: string): string {
-  const isDefault = /^wss?:\/\/127\.0\.0\.1:49134\/?$/.test(url);
-  if (!isDefault || !/refused/i.test(reason)) return "";
+  if (url.replace(/\/$/, "") !== ENGINE_URL_DEFAULT || !/refused/i.test(reason)) return "";
   return "; start the engine, or set ENGINE_URL to its address";
 }

@@ -13,7 +13,7 @@ import pytest
 
 from engine_sdk import ReconnectOptions
 from engine_sdk._reconnect import Reconnector, wait_before
-from engine_sdk._transport import ConnectionLost, Transport
+from engine_sdk._transport import ENGINE_URL_DEFAULT, ConnectionLost, Transport
 from fakes import LIMIT_S, Bench, FakeEngine, function, run_virtual
 
 
@@ -38,7 +38,7 @@ def test_waits_double_up_to_a_bound_that_includes_chance(
 class Life:
     """A reconnector in virtual time."""
 
-    def __init__(self, engine: FakeEngine, **options: float) -> None:
+    def __init__(self, engine: FakeEngine, address: str = "ws://fake:1", **options: float) -> None:
         self.bench = Bench()
         self.states: list[str] = []
         self.engine = engine
@@ -48,7 +48,7 @@ class Life:
         self.reconnector = Reconnector(
             self.bench.session,
             self.dial,
-            "ws://fake:1",
+            address,
             ReconnectOptions(**options),  # type: ignore[arg-type]
             lambda state: self.changed(state),
             lambda: 0.5,
@@ -96,6 +96,27 @@ def test_delays_grow_to_less_than_two_seconds_and_are_logged_once(
         "retrying in the background"
     )
     assert warnings == [text]
+
+
+@pytest.mark.parametrize(
+    ("address", "hint"),
+    [
+        (ENGINE_URL_DEFAULT, "; start the engine, or set ENGINE_URL to its address"),
+        ("ws://127.0.0.1:49135", ""),
+    ],
+)
+def test_a_worker_without_an_address_says_what_to_do_when_nothing_listens_there(
+    caplog: pytest.LogCaptureFixture, address: str, hint: str
+) -> None:
+    engine = FakeEngine()
+    engine.refuse = "[Errno 111] Connect call failed ('127.0.0.1', 49134)"
+    life = Life(engine, address)
+    life.stop_at = 0.5
+
+    life.run()
+
+    [warning] = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert warning.endswith(f"; retrying in the background{hint}")
 
 
 def test_delays_double_up_to_the_longest() -> None:

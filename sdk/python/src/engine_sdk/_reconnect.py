@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeVar
 
 from ._requests import ReconnectOptions
 from ._session import Session
-from ._transport import LEAVE_MS, ConnectionLost, Dial, Transport
+from ._transport import ENGINE_URL_DEFAULT, LEAVE_MS, ConnectionLost, Dial, Transport
 
 BATCH_CHARS_MAX: Final = 256 * 1024
 """Messages share a frame up to this size: below 1 MiB, whatever the characters."""
@@ -322,6 +322,6 @@ async def _end_dial(dial: asyncio.Task[Transport]) -> None:
 def _start_hint(address: str, reason: str) -> str:
     """Say what to do where nothing listens at the address that is dialled without being given."""
     is_refused = "refused" in reason or "Connect call failed" in reason
-    if address.rstrip("/") != "ws://127.0.0.1:49134" or not is_refused:
+    if address.rstrip("/") != ENGINE_URL_DEFAULT or not is_refused:
         return ""
     return "; start the engine, or set ENGINE_URL to its address"

@@ -106,6 +106,10 @@ Dial = Callable[[], Awaitable[Transport]]
 """Opens a connection; raises ConnectionLost when that fails."""
 
 
+ENGINE_URL_DEFAULT: Final = "ws://127.0.0.1:49134"
+"""Address of the engine, unless the program or ``ENGINE_URL`` names another."""
+
+
 def read_url(url: str) -> str:
     """
     Normalise an address for dialling.
@@ -126,7 +130,7 @@ def read_url(url: str) -> str:
     except ValueError as error:
         raise invalid(f"{url!r} is no address of an engine: {error}") from None
     if parts.scheme not in ("ws", "wss") or not parts.hostname:
-        raise invalid(f"{url!r} is no address of an engine; try ws://127.0.0.1:49134")
+        raise invalid(f"{url!r} is no address of an engine; try {ENGINE_URL_DEFAULT}")
     return full
 
 

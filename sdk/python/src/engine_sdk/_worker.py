@@ -36,7 +36,14 @@ from ._state_watch import StateWatch
 from ._streams import Stream, StreamSource, create_stream
 from ._telemetry import telemetry_dial
 from ._threads import ThreadPool
-from ._transport import LEAVE_MS, Dial, WebSocketDial, read_url, redacted_url
+from ._transport import (
+    ENGINE_URL_DEFAULT,
+    LEAVE_MS,
+    Dial,
+    WebSocketDial,
+    read_url,
+    redacted_url,
+)
 from ._typed import plan_function
 from ._worker_thread import WorkerThread, log, may_block, now_ms
 
@@ -45,9 +52,6 @@ if TYPE_CHECKING:
 
     from ._configuration import ConfigurationOptions
     from ._requests import EnqueueOptions
-
-ENGINE_URL_DEFAULT: Final = "ws://127.0.0.1:49134"
-"""Address of the engine, unless the program or ``ENGINE_URL`` names another."""
 
 REGISTER_WAIT_MS: Final = 30_000
 """How long ``register_worker`` waits for the connection before it returns without."""
