@@ -78,10 +78,10 @@ const NOTHING_TO_RUN = [
 
 /**
  * Private words and riddles that the code once had, each with the field's word for it. The words of
- * the wire and other meanings, such as a line of text, do not match.
+ * the wire and other meanings, such as a line of text, do not match. What stands in no document
+ * either is in words_test.ts.
  */
 const FORBIDDEN_WORDS: readonly (readonly [word: RegExp, instead: string])[] = [
-  [/\bgoodbyes?\b|\bfarewells?\b/i, "close frame"],
   [/\b(counted|fake|idle|local|recorded|sim|worker|batching)_?lines?\b/i, "connection"],
   [/\b(idle|local|worker|batching) lines?\b|\blines? of (a|the) peer\b/i, "connection"],
   [/\bpart(y|ies)\b/i, "endpoint"],
@@ -89,25 +89,17 @@ const FORBIDDEN_WORDS: readonly (readonly [word: RegExp, instead: string])[] = [
   [/\bunasked\b/i, "unexpected, unsolicited"],
   [/\bstrays?\b/i, "orphan process"],
   [/\bmisfits?\b/i, "validation error"],
-  [/\bfares\b/i, "status"],
   [/\bown[ _]?functions?\b/i, "core function"],
   [/\blate[ _]?(names?|fields?)\b/i, "trailing reserved key"],
   [/\bheld[ _]?calls?\b/i, "parked call"],
   [/#inTurn\b/, "#serialize"],
   [/\bwhileWanted\b/, "untilAborted"],
-  [/\btime-outs?\b/i, "timeout"],
-  [/\b(no|some|any|every)body\b|\bwhoever\b/i, "the caller, the peer, no worker"],
-  [/\b(is|are|was|were|be|been) told\b/i, "the message that is sent, and who receives it"],
-  [/\blets? go of\b/i, "release"],
   [/\b(lends?|lent)\b/i, "provide"],
   [/\bplain words\b/i, "fast arguments"],
   [/\bMakes one\b/, "what the thing is"],
   // One detached buffer slows down every access to any: engine/platform/freed_memory.ts.
   [/\.transfer\(/, "no reference to the buffer"],
 ];
-
-/** Files that may have a forbidden word: a list of them; `nobody` is a user of every Unix. */
-const WORDS_ALLOWED = /^(engine\/vm\/guest\/files|tests\/words_test)\.ts$/;
 
 /** The models of the simulation and their world import each other's types. */
 const CIRCLES_ALLOWED = /^tests\/simulation\//;
@@ -242,7 +234,6 @@ function wordProblems({ path, text }: SourceFile): string[] {
   if (/\.only\(|\bonly:\s*true/.test(code)) problems.push(".only");
   if (/\b(TODO|FIXME|XXX)\b(?!\(#\d)/.test(text)) problems.push("a TODO without an issue");
   if (/Deno\.test\(\s*"[^"]*\b(should|works)\b/.test(text)) problems.push("a test named should");
-  if (WORDS_ALLOWED.test(path)) return problems;
   const replaced = FORBIDDEN_WORDS.flatMap(([word, instead]) => {
     const found = word.exec(text)?.[0];
     return found === undefined ? [] : [`"${found}" instead of ${instead}`];
