@@ -141,7 +141,8 @@ export class JoinedSockets implements SocketOperations {
     const passed = this.#passOn(name, payload);
     if (passed) return passed;
     const own = here(); // Says what is wrong with the payload, before anything is done elsewhere.
-    if ((payload as JsonObject).connection_id !== undefined) return own;
+    // A member that is null counts as left out.
+    if (((payload as JsonObject).connection_id ?? null) !== null) return own;
     const { worker, engines } = this.#setup;
     const others = callEngines(worker, engines, idOf(name), payload);
     return Promise.all([own, others]).then(([result, answers]) => {

@@ -45,10 +45,12 @@ Deno.test("a message to a group reaches its members at every engine", async () =
   const all = engines.map(({ open }) => open(["g"]));
   const [a] = engines;
 
-  const said = await a!.joined.send({ group: "g", data: "hi" });
+  for (const whom of [{ group: "g" }, { group: "g", connection_id: null }]) {
+    const said = await a!.joined.send({ ...whom, data: "hi" });
 
-  assert.deepEqual(said, { reached: 3, closed: 0 });
-  assert.deepEqual(all.map(({ connection }) => connection.takeTexts()), [["hi"], ["hi"], ["hi"]]);
+    assert.deepEqual(said, { reached: 3, closed: 0 });
+    assert.deepEqual(all.map(({ connection }) => connection.takeTexts()), [["hi"], ["hi"], ["hi"]]);
+  }
   engines[2]!.die();
   assert.deepEqual(await a!.joined.close({ group: "g" }), { closed: 2 });
 });
