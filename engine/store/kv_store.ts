@@ -36,10 +36,9 @@ import { commitCost } from "./record.ts";
 import { GroupCommit, type Work } from "./group_commit.ts";
 import { type KvFile, type OpenKv, openKvFile } from "./kv_file.ts";
 import { KvRecords, type Put } from "./kv_records.ts";
-import { RequestedWrites } from "./requested_writes.ts";
-import { SettledAnswers } from "./settled_answers.ts";
 import type { StateTask } from "./state_thread.ts";
 import { checkKey, keyId } from "./store_key.ts";
+import { RequestedWrites, SettledAnswers } from "./write_turns.ts";
 
 /** Bytes of values that the store keeps in memory. */
 export const STORE_CACHE_BYTES_MAX = 128 * 1024 * 1024;

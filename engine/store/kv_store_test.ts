@@ -15,7 +15,7 @@ import { testStore } from "../../tests/contracts/store_contract.ts";
 import type { Log } from "../ports/log.ts";
 import type { Store, StoreKey, WriteOptions } from "../ports/store.ts";
 import { openKvStore } from "./kv_store.ts";
-import { ANSWERS_PER_TURN } from "./settled_answers.ts";
+import { ANSWERS_PER_TURN } from "./write_turns.ts";
 
 testStore("KvStore", () => openTemporary({}));
 testStore("KvStore without a cache", () => openTemporary({}, 0));
