@@ -21,7 +21,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "engines, their links and the keeper are shown, and workers with their engine",
+  name: "engines and their links are shown, functions and workers with their engine",
   ...browserTest,
   ignore: browserTest.ignore || withoutNats,
   async fn() {

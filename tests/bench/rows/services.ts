@@ -62,7 +62,6 @@ interface ServiceFigures {
   /** CPU microseconds per operation. */
   readonly client_us: number;
   readonly server_us: number;
-  readonly total_us: number;
 }
 
 async function measure(bench: Bench): Promise<void> {
@@ -138,8 +137,7 @@ async function ask({ client, serverPid }: Service, order: string): Promise<Servi
   const { calls, seconds, p50_us, p99_us }: LoadAnswer = JSON.parse(await client.ask(order));
   const used = pids.map((pid, at) => (cpuSeconds(pid) - before[at]!) / calls * 1e6);
   const [client_us = 0, server_us = 0] = used;
-  const total_us = client_us + server_us;
-  return { rate: calls / seconds, p50_us, p99_us, client_us, server_us, total_us };
+  return { rate: calls / seconds, p50_us, p99_us, client_us, server_us };
 }
 
 async function startEngineService(tree: string, directory: string): Promise<Service> {
