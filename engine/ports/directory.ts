@@ -259,6 +259,7 @@ export interface Engines {
   readonly log: ClusterLogView | null;
   /** How long it took to acknowledge what this engine appended; `null`: it was not opened yet. */
   readonly appends: AppendTimesView | null;
+  /** This engine first, then the others. */
   list(): EngineView[];
   /** How often links have ended, by reason. */
   ends(): ReadonlyMap<string, number>;

@@ -28,14 +28,14 @@ export const FEEDS_MAX = 256;
 export const FEED_GROUPS_MAX = 100_000;
 /** Events that wait for one engine, and their bytes. */
 export const FEED_EVENTS_MAX = 10_000;
-const FEED_BYTES_MAX: number = 32 * 1024 * 1024;
+export const FEED_BYTES_MAX: number = 32 * 1024 * 1024;
 /** Events of one call, and their bytes, after which it has no more. */
 const BATCH_EVENTS_MAX = 1_000;
 const BATCH_BYTES_MAX: number = 256 * 1024;
 /** How long an engine may take for a batch. */
 const BATCH_TIMEOUT_MS = 5_000;
 /** Attempts of a batch that an engine has no room for, and the time between them. */
-const ATTEMPTS_MAX = 20;
+export const ATTEMPTS_MAX = 20;
 const AGAIN_MS = 100;
 /** Estimated bytes of an event beside its message. */
 const OVERHEAD_BYTES = 256;

@@ -3,7 +3,16 @@ import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { Audience } from "./audience.ts";
-import { FEED_EVENTS_MAX, Feeds, LEASE_MS, withFronts } from "./feeds.ts";
+import {
+  ATTEMPTS_MAX,
+  FEED_BYTES_MAX,
+  FEED_EVENTS_MAX,
+  FEED_GROUPS_MAX,
+  Feeds,
+  FEEDS_MAX,
+  LEASE_MS,
+  withFronts,
+} from "./feeds.ts";
 
 const GROUP = { stream_name: "chat", group_id: "room" };
 const encoder = new TextEncoder();
@@ -17,8 +26,13 @@ interface Batch {
 function setup() {
   const clock = new FakeClock();
   let taken = 0;
+  const room = { bytes: Infinity };
   const memory = {
-    take: (_use: string, bytes: number) => (taken += bytes, true),
+    take(_use: string, bytes: number) {
+      if (bytes > room.bytes - taken) return false;
+      taken += bytes;
+      return true;
+    },
     release: (_use: string, bytes: number) => void (taken -= bytes),
   };
   const turns = { queue: (work: { work(): boolean }) => void work.work(), isSpent: () => false };
@@ -37,7 +51,7 @@ function setup() {
   const settle = async () => {
     for (let i = 0; i < 10; i++) await undefined;
   };
-  return { clock, feeds, batches, happen, settle, taken: () => taken };
+  return { clock, feeds, batches, happen, settle, room, taken: () => taken };
 }
 
 Deno.test("events of a followed group go to the engine in numbered batches, one at a time", async () => {
@@ -84,6 +98,55 @@ Deno.test("an engine without room gets the same batch again; one that is gone lo
 
   assert.throws(() => feeds.of("b", "s"), { code: "NOT_FOUND" });
   assert.equal(taken(), 0);
+});
+
+Deno.test("a feed ends whose events are too large together, or have no room in memory", () => {
+  const { feeds, happen, room, taken } = setup();
+  const large = "x".repeat(FEED_BYTES_MAX / 4);
+  for (const bytes of [Infinity, FEED_BYTES_MAX * 3 / 4]) {
+    room.bytes = bytes;
+    feeds.open("b", "s");
+    feeds.of("b", "s").follow(GROUP);
+
+    happen(large);
+    feeds.of("b", "s");
+    for (let i = 0; i < 3; i++) happen(large);
+
+    assert.throws(() => feeds.of("b", "s"), { code: "NOT_FOUND" });
+    assert.equal(taken(), 0);
+  }
+});
+
+Deno.test("a feed ends whose engine has no room for a batch for long", async () => {
+  const { clock, feeds, batches, happen, settle } = setup();
+  feeds.open("b", "s");
+  feeds.of("b", "s").follow(GROUP);
+  happen("1");
+  await settle();
+
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    feeds.of("b", "s").heard(undefined);
+    batches[attempt]!.answer.reject(new EngineError("overloaded", "Later"));
+    await settle();
+    clock.tick(100);
+    await settle();
+  }
+
+  assert.equal(batches.length, ATTEMPTS_MAX);
+  assert.throws(() => feeds.of("b", "s"), { code: "NOT_FOUND" });
+});
+
+Deno.test("feeds, and the groups of one, have a limit", () => {
+  const { feeds } = setup();
+  for (let i = 0; i < FEEDS_MAX; i++) feeds.open(`${i}`, "s");
+  assert.throws(() => feeds.open("other", "s"), { code: "overloaded" });
+  feeds.open("0", "again");
+  const feed = feeds.of("0", "again");
+  for (let i = 0; i < FEED_GROUPS_MAX; i++) feed.follow({ ...GROUP, group_id: `${i}` });
+
+  feed.follow({ ...GROUP, group_id: "0" });
+  assert.throws(() => feed.follow({ ...GROUP, group_id: "more" }), { code: "overloaded" });
+  feeds[Symbol.dispose]();
 });
 
 Deno.test("a feed ends when its engine is too far behind, is not heard of, or opens another", () => {
