@@ -6,12 +6,12 @@
  *
  * @module
  */
-import {
-  type ClusterView,
-  type Directory,
-  type EngineRow,
-  type Engines,
-  type EngineView,
+import type {
+  ClusterView,
+  Directory,
+  EngineRow,
+  Engines,
+  EngineView,
 } from "../../engine/ports/directory.ts";
 import type { Supervision } from "../../engine/ports/supervision.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";

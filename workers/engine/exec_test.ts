@@ -20,6 +20,7 @@ Deno.test("ExecInputs passes on pieces and answers when the command has taken th
   const last = inputs.write("caller", { input: "i", end: true });
   assert.equal((await reader.read()).done, true);
   assert.deepEqual(await last, { is_open: false });
+  assert.deepEqual(await inputs.write("caller", { input: "i", data: HELLO }), { is_open: false });
   close();
 });
 

@@ -28,6 +28,24 @@ Deno.test("LiveRoutes: the newest trigger of a path serves, and the one before w
   assert.deepEqual([routes.size, clock.waiting], [0, 0]);
 });
 
+Deno.test("LiveRoutes: of triggers that say their order, the highest serves, whichever comes first", () => {
+  const { routes } = setup();
+  const [low, middle, high] = [1, 2, 3].map((at) => ({
+    ...target({ api_path: "/a" }, `${at}`),
+    order: { at, id: `${at}` },
+  }));
+
+  const route = routes.add(middle!);
+  routes.add(high!);
+  routes.add(low!);
+
+  assert.equal(route.target, high);
+  routes.remove("3");
+  assert.equal(route.target, middle);
+  routes.remove("2");
+  assert.equal(route.target, low);
+});
+
 Deno.test("LiveRoutes closes connections with 1001 when no trigger comes back", () => {
   const { routes, clock, closed, socket } = setup();
   const route = routes.add(target({ api_path: "/a" }, "1"));
