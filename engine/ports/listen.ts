@@ -1,10 +1,18 @@
 /**
- * What all ports of the engine share: the bounds of their sockets, and the error of a port that
- * cannot be opened.
+ * What all ports of the engine share: the bounds of their sockets, when they pause between clients,
+ * and the error of a port that cannot be opened.
  *
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
+
+/** Time between attempts to accept when the system has no descriptors left. */
+export const ACCEPT_RETRY_MS = 50;
+/**
+ * Sockets that are closed for others before the next turn: with a read under way, a closed socket
+ * keeps its descriptor until then, and a burst of clients would take those of state and workers.
+ */
+export const GIVEN_UP_PER_TURN = 8;
 
 /** An address to listen on. */
 export interface ListenAddress {
@@ -27,6 +35,17 @@ export interface SocketBounds {
   readonly http: number;
   readonly streams: number;
   readonly console: number;
+}
+
+/** When a port that is full pauses between two clients. */
+export class FullPortPauses {
+  #clients = 0;
+
+  /** Called with each client that found the port full; resolves when the next may be accepted. */
+  async accepted(): Promise<void> {
+    if (++this.#clients % GIVEN_UP_PER_TURN > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 0));
+  }
 }
 
 /** The error of a port that could not be opened: `address_in_use` or `address_not_available`. */

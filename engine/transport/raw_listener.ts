@@ -39,7 +39,7 @@ import {
   type ListenOptions,
 } from "../ports/connection.ts";
 import { RateWindow } from "../core/guards.ts";
-import { listenError } from "../ports/listen.ts";
+import { ACCEPT_RETRY_MS, FullPortPauses, listenError } from "../ports/listen.ts";
 import type { Certificate } from "./certificate.ts";
 import { RawConnection, type RawConnectionOptions } from "./raw_connection.ts";
 import { RawSocket, TLS_FIRST_BYTE, TlsServer } from "./socket.ts";
@@ -75,13 +75,6 @@ const CHECKS = 60;
 const CHECK_MS_MAX = 1_000;
 /** The part of the sockets that is for requests without an upgrade: one of so many. */
 const SPARE_SHARE = 8;
-/**
- * Sockets that are closed for others before the next turn: with a read under way, a closed socket
- * keeps its descriptor until then, and a burst of clients would take those of state and workers.
- */
-export const GIVEN_UP_PER_TURN = 8;
-/** Time between attempts to accept when the system has no descriptors left. */
-export const ACCEPT_RETRY_MS = 50;
 /** Time between two reports of that. */
 const ACCEPT_REPORT_MS = 10_000;
 
@@ -206,13 +199,14 @@ class RawListener implements Listener {
   }
 
   async #accept(): Promise<void> {
-    for (let full = 0;;) {
+    const pauses = new FullPortPauses();
+    for (;;) {
       try {
         const tcp = await this.#tcp.accept();
         const isFull = this.#sockets.size >= this.#maxSockets;
         if (this.#closed || !this.#hasRoom()) tcp.close();
         else void this.#serve(tcp);
-        if (isFull && ++full % GIVEN_UP_PER_TURN === 0) await nextTurn();
+        if (isFull) await pauses.accepted();
       } catch (error) {
         if (this.#closed || error instanceof Deno.errors.BadResource) return;
         if (error instanceof Deno.errors.ConnectionAborted) continue; // Only this peer left.
@@ -353,10 +347,6 @@ class RawListener implements Listener {
     }
     this.#unfinished.check(connections, now);
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 0));
 }
 
 function listenTcp({ hostname, port, settings = PORT_SETTINGS }: ListenOptions): Deno.TcpListener {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { UPGRADE_HEAD_BYTES_MAX } from "./http.ts";
-import { GIVEN_UP_PER_TURN, listenRaw, RawRequest, UPGRADE_HEAD_MS } from "./raw_listener.ts";
+import { GIVEN_UP_PER_TURN } from "../ports/listen.ts";
+import { listenRaw, RawRequest, UPGRADE_HEAD_MS } from "./raw_listener.ts";
 import { testConnection } from "../../tests/contracts/connection_contract.ts";
 import { bytes, Port } from "../../tests/contracts/connection_setup.ts";
 import type { AnswerPage } from "../ports/connection.ts";

@@ -45,7 +45,7 @@ import {
 } from "../ports/connection.ts";
 import { RateWindow } from "../core/guards.ts";
 import { WARNINGS_MAX, WARNINGS_WINDOW_MS } from "../ports/events.ts";
-import { listenError } from "../ports/listen.ts";
+import { ACCEPT_RETRY_MS, listenError } from "../ports/listen.ts";
 import type { MemoryBudget } from "../ports/memory.ts";
 import { BufferLease } from "./buffer_lease.ts";
 import type { Certificate } from "./certificate.ts";
@@ -65,7 +65,7 @@ import {
   wantsUpgrade,
 } from "./http.ts";
 import { TextJoiner } from "./local_connection.ts";
-import { ACCEPT_RETRY_MS, AcceptErrors } from "./raw_listener.ts";
+import { AcceptErrors } from "./raw_listener.ts";
 
 /** How often a line that is behind looks whether it may send on. */
 export const SEND_RETRY_MS = 2;

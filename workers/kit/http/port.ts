@@ -14,6 +14,8 @@
  */
 import type { Clock } from "../../../engine/ports/clock.ts";
 import {
+  ACCEPT_RETRY_MS,
+  FullPortPauses,
   type ListenAddress,
   listenError,
   type ListenSettings,
@@ -41,10 +43,6 @@ import {
 
 /** How often connections are looked at. */
 export const CHECK_MS = 500;
-/** Time between attempts to accept when the system has no descriptors left. */
-const ACCEPT_RETRY_MS = 50;
-/** Sockets that a full port closes before the next turn: until then they keep descriptors. */
-export const GIVEN_UP_PER_TURN = 8;
 /** A full port is logged at most this often. */
 const WARN_EVERY_MS = 60_000;
 
@@ -152,13 +150,14 @@ export class HttpPort {
 
   async #accept(): Promise<void> {
     const { clock, socketsMax } = this.#options;
-    for (let full = 0;;) {
+    const pauses = new FullPortPauses();
+    for (;;) {
       try {
         const stream = await this.#listener.accept();
         const isFull = this.#connections.size >= socketsMax;
         if (this.#isClosed) stream.close();
         else this.#take(stream);
-        if (isFull && ++full % GIVEN_UP_PER_TURN === 0) await nextTurn();
+        if (isFull) await pauses.accepted();
       } catch (error) {
         if (this.#isClosed || error instanceof Deno.errors.BadResource) return;
         // No descriptors are left, or the client closed before it was accepted.
@@ -293,8 +292,4 @@ export class HttpPort {
       sockets_max: socketsMax,
     });
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 0));
 }

@@ -11,7 +11,8 @@ import { type LogLine, recordingLog } from "../../../tests/fakes/fake_http.ts";
 import { descriptorsOfBurst } from "../../../tests/contracts/burst.ts";
 import { until } from "../../../tests/fakes/until.ts";
 import { MEMORY_WAIT_MS } from "../held_memory.ts";
-import { CHECK_MS, GIVEN_UP_PER_TURN, HttpPort } from "./port.ts";
+import { GIVEN_UP_PER_TURN } from "../../../engine/ports/listen.ts";
+import { CHECK_MS, HttpPort } from "./port.ts";
 import { HEAD_MS, IDLE_MS, SLOW_BODY_MS, SLOW_READER_MS } from "./connection.ts";
 import type { ServedRequest, ServedResponse } from "./response.ts";
 
