@@ -4,7 +4,7 @@
  * @module
  */
 import type { Worker } from "../../mod.ts";
-import { EngineProcess } from "../fakes/engine_process.ts";
+import { EngineProcess, freePort } from "../fakes/engine_process.ts";
 import { until } from "../fakes/until.ts";
 
 /** Where an engine finds the others, and what it is beside them. */
@@ -26,6 +26,25 @@ export function startEngine(
   const cluster = `  cluster:\n    name: test\n    nats: ${JSON.stringify(nats)}\n` +
     `    engine_name: ${name}\n    log: ${log}\n${settings}`;
   return EngineProcess.start(workers, cluster);
+}
+
+/** Starts the engines `a` and `b`, both with a built-in worker that opens a port. */
+export async function startPair(builtin: string, options: ClusterOptions) {
+  const start = async (name: string) => {
+    const port = freePort();
+    const workers = `  - name: ${builtin}\n    config: { port: ${port} }\n`;
+    return { port, engine: await startEngine(name, { ...options, workers }) };
+  };
+  const [a, b] = await Promise.all([start("a"), start("b")]);
+  return {
+    a: a.engine,
+    b: b.engine,
+    ports: [a.port, b.port],
+    [Symbol.asyncDispose]: async () => {
+      await using _a = a.engine;
+      await using _b = b.engine;
+    },
+  };
 }
 
 /** Waits until a function can be called. */

@@ -9,7 +9,7 @@ import type { ChannelReader, Worker } from "../../mod.ts";
 import type { EngineProcess } from "../fakes/engine_process.ts";
 import { freePort } from "../fakes/engine_process.ts";
 import { until } from "../fakes/until.ts";
-import { hang, startEngine, untilCallable } from "./cluster_process.ts";
+import { hang, startEngine, startPair, untilCallable } from "./cluster_process.ts";
 import { startNats, withoutNats } from "./servers.ts";
 
 const options = { ignore: withoutNats, sanitizeOps: false, sanitizeResources: false };
@@ -181,13 +181,8 @@ Deno.test(
 
 Deno.test("every engine serves every route, as long as its worker is there", options, async () => {
   await using nats = await startNats({ jetstream: false });
-  const ports = [freePort(), freePort()];
-  const [a, b] = await Promise.all(ports.map((port, i) => {
-    const workers = `  - name: engine-http\n    config: { port: ${port} }\n`;
-    return startEngine("ab"[i]!, { nats: nats.urls, workers });
-  })) as [EngineProcess, EngineProcess];
-  await using _a = a;
-  await using _b = b;
+  await using pair = await startPair("engine-http", { nats: nats.urls });
+  const { a, ports } = pair;
   const status = async (port: number): Promise<string> => {
     const answer = await fetch(`http://127.0.0.1:${port}/hello/you`).catch(() => undefined);
     return answer ? `${answer.status} ${(await answer.text()).slice(0, 30)}` : "none";

@@ -4,9 +4,9 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { type EngineProcess, freePort } from "../fakes/engine_process.ts";
+import type { EngineProcess } from "../fakes/engine_process.ts";
 import { until } from "../fakes/until.ts";
-import { startEngine } from "./cluster_process.ts";
+import { startPair } from "./cluster_process.ts";
 import { startNats, withoutNats } from "./servers.ts";
 
 const options = { ignore: withoutNats, sanitizeOps: false, sanitizeResources: false };
@@ -40,13 +40,8 @@ Deno.test(
   options,
   async () => {
     await using nats = await startNats({ jetstream: false });
-    const ports = [freePort(), freePort()];
-    const [a, b] = await Promise.all(ports.map((port, i) => {
-      const workers = `  - name: engine-http\n    config: { port: ${port} }\n`;
-      return startEngine("ab"[i]!, { nats: nats.urls, workers });
-    })) as [EngineProcess, EngineProcess];
-    await using _a = a;
-    await using _b = b;
+    await using pair = await startPair("engine-http", { nats: nats.urls });
+    const { a, ports } = pair;
     const worker = a.connect("w");
     const events: { event: string; connection_id: string; data?: string }[] = [];
     worker.registerFunction("w::chat", (event: typeof events[number]) => {
@@ -108,14 +103,13 @@ Deno.test(
   options,
   async () => {
     await using nats = await startNats();
-    const ports = [freePort(), freePort()];
     const settings = "    copies: 1\n    insecure: true\n";
-    const [a, b] = await Promise.all(ports.map((port, i) => {
-      const workers = `  - name: engine-stream\n    config: { port: ${port} }\n`;
-      return startEngine("ab"[i]!, { nats: nats.urls, workers, settings, log: "jetstream" });
-    })) as [EngineProcess, EngineProcess];
-    await using _a = a;
-    await using _b = b;
+    await using pair = await startPair("engine-stream", {
+      nats: nats.urls,
+      settings,
+      log: "jetstream",
+    });
+    const { a, b, ports } = pair;
     const workers = [a.connect("one"), b.connect("two")];
     const change = (i: number, data: number): Promise<unknown> => {
       const payload = { stream_name: "chat", group_id: "room", item_id: "i", data };
