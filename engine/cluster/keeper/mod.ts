@@ -8,14 +8,20 @@
  */
 import { thrownText } from "../../../sdk/typescript/wire/errors.ts";
 import type { AppendTimesView, ClusterLogView } from "../../ports/directory.ts";
-import type { LeaderKey, StateLog } from "../../ports/state_log.ts";
+import type {
+  LeaderKey,
+  LogEnd,
+  LogMessage,
+  SnapshotPiece,
+  StateLog,
+} from "../../ports/state_log.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { StateCheck, StoreFile } from "../../ports/store.ts";
 import { runInThread } from "../../store/state_thread.ts";
 import { StateView } from "../../store/state_view.ts";
 import type { ClusterKeeper, ClusterParts } from "../mod.ts";
 import type { MemoryBudget } from "../../ports/memory.ts";
 import type { Turns } from "../../ports/turns.ts";
-import { TimedLog } from "./append_times.ts";
 import { openLog } from "./open_log.ts";
 import { KeptStore } from "./kept_store.ts";
 import { Keeper } from "./keeper.ts";
@@ -24,6 +30,8 @@ import { Keeper } from "./keeper.ts";
 const GONE_ANSWER_MS = 300;
 /** Between two attempts to open the log. */
 const OPEN_AGAIN_MS = 1_000;
+/** Upper bounds of the times of appends, in seconds; a last bucket has everything above. */
+const APPEND_BOUNDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
 
 /** What keeping uses of the engine. */
 export interface KeepingSetup {
@@ -172,5 +180,55 @@ class Keeping implements ClusterKeeping {
         if (isKept) parts.share(shared());
       },
     });
+  }
+}
+
+/**
+ * A log whose appends are timed. An append is one group of writes, which wait for it together, so
+ * these are the times that callers wait for the servers of the log.
+ */
+export class TimedLog implements StateLog {
+  readonly times = {
+    bounds: APPEND_BOUNDS,
+    counts: new Array<number>(APPEND_BOUNDS.length + 1).fill(0),
+    sum: 0,
+  };
+  readonly #log: StateLog;
+  readonly #clock: Pick<Clock, "now">;
+
+  constructor(log: StateLog, clock: Pick<Clock, "now">) {
+    this.#log = log;
+    this.#clock = clock;
+    this.times satisfies AppendTimesView;
+  }
+
+  get bytes(): number {
+    return this.#log.bytes;
+  }
+
+  end(): Promise<LogEnd> {
+    return this.#log.end();
+  }
+
+  async append(bytes: Uint8Array, after: number, signal?: AbortSignal): Promise<number> {
+    const began = this.#clock.now();
+    const number = await this.#log.append(bytes, after, signal);
+    const seconds = (this.#clock.now() - began) / 1_000;
+    const bucket = APPEND_BOUNDS.findIndex((bound) => seconds <= bound);
+    this.times.counts[bucket < 0 ? APPEND_BOUNDS.length : bucket]!++;
+    this.times.sum += seconds;
+    return number;
+  }
+
+  read(from: number): AsyncIterable<LogMessage | SnapshotPiece> {
+    return this.#log.read(from);
+  }
+
+  snapshot(pieces: AsyncIterable<Uint8Array>, upTo: number): Promise<void> {
+    return this.#log.snapshot(pieces, upTo);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve(this.#log[Symbol.asyncDispose]());
   }
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { MemoryLogServer } from "../../../tests/cluster/memory_log.ts";
 import { FakeClock } from "../../../tests/fakes/fake_clock.ts";
-import { TimedLog } from "./append_times.ts";
+import { TimedLog } from "./mod.ts";
 
 Deno.test("TimedLog counts how long each acknowledged append took, and passes everything on", async () => {
   const clock = new FakeClock();
