@@ -22,7 +22,7 @@ import { type GroupTools, WorkerGroup } from "./worker_group.ts";
 const STARTS_AT_ONCE_MAX = 4;
 /** How long a command beside a worker may run. */
 const EXEC_TIMEOUT_MS = 600_000;
-/** How long a terminal may be silent, to which typed characters and output both count. */
+/** How long a terminal may show nothing; what is typed counts where the program echoes it. */
 const TTY_SILENT_MS = 3_600_000;
 /** What such a command may print. */
 export const EXEC_OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
@@ -128,7 +128,7 @@ export class Supervisor {
 
   /**
    * Runs a command beside a running worker. The result has a `reason` when the command was ended
-   * because it took longer than `EXEC_TIMEOUT_MS` (in a terminal: was silent for so long as
+   * because it took longer than `EXEC_TIMEOUT_MS` (in a terminal: showed nothing for
    * `TTY_SILENT_MS`) or printed more than `EXEC_OUTPUT_BYTES_MAX`.
    *
    * @throws {EngineError} `NOT_FOUND`, `launch_failed`, `INVALID_ARGUMENTS` when it does not run.
