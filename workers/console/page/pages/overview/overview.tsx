@@ -24,6 +24,7 @@ import {
   Skeleton,
   Sparkline,
   Stat,
+  useIsAbsent,
   useQuery,
 } from "../../kit/mod.ts";
 import { CONFIGURATION_CHANGES, CONFIGURATIONS } from "../configuration/configuration.tsx";
@@ -43,6 +44,7 @@ import {
   type Finding,
   findingsOf,
   type FunctionLoad,
+  mayRun,
   type OverviewInput,
   queuesInOrder,
   SHOWN_MAX,
@@ -79,13 +81,13 @@ function Overview(): VNode {
   const connections = useQuery<ConnectedWorker>(CONNECTIONS, WORKER_CHANGES);
   const alerts = useQuery<Alert>(ALERTS, ALERT_CHANGES);
   const triggers = useQuery<TriggerItem>(TRIGGERS, TRIGGER_CHANGES);
-  // Asked of workers that run only: calls of absent functions would count as errors of the system.
-  const runs = (name: string) => supervised.items.some((one) => one.name === name && isUp(one));
+  // Calls of functions that no worker offers would count as errors of the system.
   const configurations = useQuery<ConfigurationRow>(
-    runs("engine-configuration") ? CONFIGURATIONS : null,
+    mayRun(supervised.items, "engine-configuration") ? CONFIGURATIONS : null,
     CONFIGURATION_CHANGES,
   );
-  const queues = useQueues(runs("engine-queue"));
+  useIsAbsent(configurations); // In a cluster: asks again once an engine keeps the state.
+  const queues = useQueues(mayRun(supervised.items, "engine-queue"));
   const { samples, version } = useSamples();
   const workers = useMemo(
     () => workerRows(supervised.items, connections.items),

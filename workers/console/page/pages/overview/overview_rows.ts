@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { WorkerStatus } from "../../../../../engine/ports/supervision.ts";
 import { formatCount, formatPercent, link } from "../../kit/mod.ts";
 import type { ConfigurationRow } from "../configuration/configuration_rows.ts";
 import type { Alert } from "../metrics/alerts.tsx";
@@ -19,6 +20,12 @@ const FAILING_PERCENT = 10;
 const FAILING_CALLS_MIN = 6;
 /** Findings, functions, queues and changes shown. */
 export const SHOWN_MAX = 6;
+
+/** Whether a built-in worker runs; a queued one does at the engine that keeps the state. */
+export function mayRun(supervised: readonly WorkerStatus[], name: string): boolean {
+  const state = supervised.find((worker) => worker.name === name)?.state;
+  return state !== undefined && state !== "stopped" && state !== "failed";
+}
 
 /** Something that needs attention. */
 export interface Finding {

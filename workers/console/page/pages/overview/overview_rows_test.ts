@@ -13,6 +13,7 @@ import {
   failedPercent,
   findingsOf,
   type FunctionLoad,
+  mayRun,
   type OverviewInput,
   queuesInOrder,
   slowestOf,
@@ -84,6 +85,14 @@ const configuration = (fields: Partial<ConfigurationRow> = {}): ConfigurationRow
 
 const texts = (input: Partial<OverviewInput>) =>
   findingsOf({ ...QUIET, ...input }).map(({ tone, text, to }) => `${tone} ${text} ${to}`);
+
+Deno.test("mayRun() is false for a worker that is not there, has failed or is stopped", () => {
+  const runs = (["ready", "queued", "starting", "failed", "stopped"] as const)
+    .map((state) => mayRun([workerStatus({ name: "engine-queue", state })], "engine-queue"));
+
+  assert.deepEqual(runs, [true, true, true, false, false]);
+  assert.equal(mayRun([workerStatus({ name: "shop" })], "engine-queue"), false);
+});
 
 Deno.test("findingsOf() a system that is well is empty", () => {
   const input = {

@@ -154,7 +154,7 @@ function NoWorkers({ count, shown }: { count: number; shown: string }): VNode {
   if (count > 0 && shown === "trouble") {
     return (
       <Empty icon="check" title="All workers healthy" action={showAll}>
-        <p>{`${count} are up; none has failed, waits or was restarted after a failure.`}</p>
+        <p>{`Of ${count}, none has failed, waits or was restarted after a failure.`}</p>
       </Empty>
     );
   }
