@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { FakeProgram, STOP_FIRST, supervised } from "../../tests/fakes/fake_supervision.ts";
+import type { ExecOptions } from "../ports/launcher.ts";
 import type { WorkerStatus } from "../ports/supervision.ts";
 import type { PrintedLine } from "../ports/telemetry.ts";
 import { EXEC_OUTPUT_BYTES_MAX, execWithin } from "./supervisor.ts";
@@ -341,7 +342,7 @@ Deno.test("Supervisor checks status against processes and connections", async ()
   assert.deepEqual([state, pid, functions], ["queued", null, []]);
 });
 
-function setup() {
+function setup(options: ExecOptions = {}) {
   const clock = new FakeClock();
   const spec = { name: "w", command: "run", directory: "/", env: {} };
   const program = new FakeProgram(7, spec, () => {});
@@ -351,6 +352,7 @@ function setup() {
     command: ["ls", "-l"],
     output: (chunk) => void (bytes += chunk.bytes.length),
     signal: stopping.signal,
+    options,
   });
   const command = program.commands[0]!;
   return { clock, command, stopping, ended, received: () => bytes };
@@ -375,6 +377,20 @@ Deno.test("execWithin() ends a command after ten minutes, with the reason", asyn
 
   const reason = "took longer than 600 s";
   assert.deepEqual(await ended, { code: null, signal: "SIGTERM", reason });
+});
+
+Deno.test("execWithin() ends a command in a terminal that shows nothing for an hour", async () => {
+  const { clock, command, ended } = setup({ tty: { columns: 80, rows: 24, term: "xterm" } });
+
+  clock.tick(3_599_999);
+  command.output({ stream: "stdout", bytes: new Uint8Array(1) });
+  clock.tick(3_599_999);
+  assert.equal(command.signal.aborted, false);
+  clock.tick(1);
+
+  const reason = "its terminal was silent for 3600 s";
+  assert.deepEqual(await ended, { code: null, signal: "SIGTERM", reason });
+  assert.equal(clock.waiting, 0);
 });
 
 Deno.test("execWithin() ends a command that prints too much, and passes on no more than the bound", async () => {
