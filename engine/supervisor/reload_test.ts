@@ -36,6 +36,31 @@ Deno.test("a new version starts beside the one that serves, which ends after its
   assert.deepEqual([launcher.programs[0]!.stops, handover!.isOver], [[10_000], true]);
 });
 
+Deno.test("versions that finish their calls keep no other worker from starting", async () => {
+  await using there = await supervised();
+  const names = ["a", "b", "c", "d"]; // As many as may start at once.
+  const entries = await Promise.all(names.map((name) => there.entry(name)));
+  there.supervisor.apply(entries);
+  const announceAll = async (count: number): Promise<void> => {
+    for (const name of names) await there.announce(name, await there.started(name, count));
+    for (const name of names) await there.until(name, ({ launch }) => launch === count);
+    there.clock.tick(1_000);
+  };
+  await announceAll(1);
+  there.traffic.runningCalls = 1;
+  for (const name of names) there.edit(name);
+  await announceAll(2);
+  for (const name of names) there.edit(name);
+  await there.settle();
+
+  there.supervisor.apply([...entries, await there.entry("e")]);
+
+  await there.started("e", 1);
+  for (const name of names) {
+    assert.equal(there.launcher.programs.filter(({ spec }) => spec.name === name).length, 2);
+  }
+});
+
 Deno.test("a new version that fails leaves the old one serving, with the reason and the log line", async () => {
   await using there = await supervised();
   const { launcher, traffic } = there;

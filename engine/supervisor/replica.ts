@@ -218,6 +218,8 @@ export class Replica {
     const release = await this.#getRelease(signal);
     if (!release) return;
     if (!this.#run?.running) this.tracker.set("queued");
+    // Two programs at most. Without a slot, which others may need meanwhile.
+    if (this.#run) await untilAborted(Promise.all(this.#retiring), signal);
     const releaseSlot = await this.#tools.slots.take(signal, "start");
     if (!releaseSlot) return;
     if (this.#run?.isReady && !this.#stopsFirst(release)) {
@@ -257,8 +259,6 @@ export class Replica {
    * it can only start once that program has ended.
    */
   async #startBeside(old: ReplicaRun, release: Release, signal: AbortSignal): Promise<boolean> {
-    await Promise.all(this.#retiring);
-    if (signal.aborted) return true;
     const reload = new Reload(release, this.#tools, {
       events: (run) => this.#eventsOf(run),
       phase: (what) => {
