@@ -8,14 +8,18 @@
  */
 import {
   type Authenticator,
-  connect,
   type ConnectionOptions,
   credsAuthenticator,
   errors,
   type Msg,
   type NatsConnection,
+  NatsConnectionImpl,
   nkeyAuthenticator,
+  setTransportFactory,
 } from "@nats-io/transport-node";
+import { nodeResolveHost, NodeTransport } from "@nats-io/transport-node/lib/node_transport.js";
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
 import { thrownText } from "../../sdk/typescript/wire/errors.ts";
 import type { ClusterSettings } from "../ports/config.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -193,6 +197,40 @@ export class NatsBus implements Bus, AsyncDisposable {
     else if (this.#problem !== "") this.#problem = "";
     for (const hear of [...this.#listeners]) hear(isConnected);
   }
+}
+
+/**
+ * The client's transport, with a listener for errors on its socket at all times.
+ *
+ * The client removes all listeners before it destroys a socket. When a server that refused the
+ * password resets the connection at that moment, the socket's error has no listener and ends the
+ * process.
+ */
+class GuardedTransport extends NodeTransport {
+  override async dial(to: Parameters<NodeTransport["dial"]>[0]): Promise<Socket> {
+    return hearErrors(await super.dial(to));
+  }
+
+  override async tlsFirst(to: Parameters<NodeTransport["tlsFirst"]>[0]): Promise<TLSSocket> {
+    return hearErrors(await super.tlsFirst(to));
+  }
+
+  override async startTLS(): Promise<TLSSocket> {
+    return hearErrors(await super.startTLS());
+  }
+}
+
+function hearErrors<S extends Socket>(socket: S): S {
+  const removeAll = socket.removeAllListeners.bind(socket);
+  socket.removeAllListeners = (...event) => removeAll(...event).on("error", () => {});
+  return socket;
+}
+
+/** As the package's `connect` does, with {@linkcode GuardedTransport}. */
+function connect(options: ConnectionOptions): Promise<NatsConnection> {
+  const factory = (): GuardedTransport => new GuardedTransport();
+  setTransportFactory({ factory, dnsResolveFn: nodeResolveHost });
+  return NatsConnectionImpl.connect(options);
 }
 
 /** A message without the client's kind of bytes, for which nothing here is optimized. */

@@ -103,10 +103,10 @@ Deno.test({
   },
 });
 
-/** A bus with a file of credentials, and what it logged. */
-function open(urls: readonly string[], credentials: string) {
+/** A bus that identifies itself by `identity`, and what it logged. */
+function open(urls: readonly string[], identity: Partial<ClusterSettings>) {
   const log = keptLog();
-  const settings = { name: "c", nats: urls, engine_name: "a", credentials };
+  const settings = { name: "c", nats: urls, engine_name: "a", ...identity };
   const bus = new NatsBus({
     settings: settings as unknown as ClusterSettings,
     clock: systemClock,
@@ -123,7 +123,7 @@ async function identifies(more: string, good: string, bad: string): Promise<void
     await Deno.writeTextFile(`${directory}/${i}.creds`, text);
     return `${directory}/${i}.creds`;
   }));
-  const [engine, stranger] = files.map((file) => open(nats.urls, file));
+  const [engine, stranger] = files.map((credentials) => open(nats.urls, { credentials }));
 
   await engine!.bus.connection();
   await until(() => stranger!.lines.some((line) => /cannot be reached/.test(line)));
@@ -133,6 +133,26 @@ async function identifies(more: string, good: string, bad: string): Promise<void
   for (const { bus } of [engine!, stranger!]) await bus[Symbol.asyncDispose]();
   await Deno.remove(directory, { recursive: true });
 }
+
+Deno.test({
+  name: "a server that resets the connections of a wrong password ends no process",
+  ignore: withoutNats,
+  async fn() {
+    await using nats = await startNats({
+      jetstream: false,
+      more: `authorization { user: engine, password: right }`,
+    });
+    // Of a hundred refused connections, some 10 are reset after the client has left its socket.
+    const all = Array.from(
+      { length: 100 },
+      () => open(nats.urls, { user: "engine", password: "x" }),
+    );
+    for (const { bus, lines } of all) {
+      await until(() => lines.some((line) => /Authorization Violation/i.test(line)));
+      await bus[Symbol.asyncDispose]();
+    }
+  },
+});
 
 type KeyPair = ReturnType<typeof nkeys.createUser>;
 
