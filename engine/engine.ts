@@ -195,6 +195,7 @@ class AssembledEngine implements Engine {
     this.#httpFunctions = this.#stack.use(
       new HttpFunctions({
         clock: systemClock,
+        turns: this.#ticks,
         memory: this.#memory,
         settings: config.engine.http_functions,
         maxMessageBytes: config.engine.max_message_bytes,

@@ -61,7 +61,7 @@ const LAYERS: readonly Layer[] = [
       "node:http": /engine\/served\/(http_client|answer)\.ts$/,
       "node:https": /engine\/served\/http_client\.ts$/,
       "node:fs": /engine\/(install\/worker_files|store\/kv_store)\.ts$/,
-      "node:stream": /engine\/transport\/socket\.ts$/,
+      "node:stream": /engine\/(transport\/socket|served\/paced_reading)\.ts$/,
       "node:timers": /engine\/transport\/(tick_budget|socket)\.ts$/,
       "node:sqlite": /engine\/store\/(kv_file|state_file)\.ts$/,
       "node:v8": /engine\/platform\/memory_budget\.ts$/,

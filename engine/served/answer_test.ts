@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { systemClock } from "../platform/system_clock.ts";
+import { TickBudget } from "../transport/tick_budget.ts";
 import { TaskQueue } from "../platform/task_queue.ts";
 import { createMemoryBudget } from "../platform/memory_budget.ts";
 import { type AnswerPorts, ERROR_BYTES_MAX, PARTS_MAX, readAnswer } from "./answer.ts";
@@ -13,7 +14,11 @@ const RULES = rulesOf({ allow: ["http://127.0.0.1:*"], allow_private: true, auth
 /** What a call gets of a server's response: the frame as text. */
 async function read(response: () => Response, more: Partial<AnswerPorts> = {}): Promise<string> {
   await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, response);
-  const client = new HttpClient({ clock: systemClock, resolve: () => Promise.resolve([]) });
+  const client = new HttpClient({
+    clock: systemClock,
+    turns: new TickBudget(),
+    resolve: () => Promise.resolve([]),
+  });
   using _closing = { [Symbol.dispose]: () => client.close() };
   const url = new URL(`http://127.0.0.1:${server.addr.port}/path?key=secret`);
   const answer = await client.request({
@@ -78,7 +83,11 @@ async function readChunks(count: number): Promise<string> {
     const bytes = new TextEncoder().encode(head + body);
     for (let at = 0; at < bytes.length;) at += await conn.write(bytes.subarray(at));
   })();
-  const client = new HttpClient({ clock: systemClock, resolve: () => Promise.resolve([]) });
+  const client = new HttpClient({
+    clock: systemClock,
+    turns: new TickBudget(),
+    resolve: () => Promise.resolve([]),
+  });
   using _closing = { [Symbol.dispose]: () => client.close() };
   const url = new URL(`http://127.0.0.1:${listener.addr.port}/`);
   const request = { url, method: "GET", headers: {}, ownHeaders: {}, body: undefined } as const;
@@ -222,7 +231,11 @@ Deno.test("a body that ends early is an error that says so", async () => {
     const text = 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"abc';
     await connection.write(new TextEncoder().encode(text));
   })();
-  const client = new HttpClient({ clock: systemClock, resolve: () => Promise.resolve([]) });
+  const client = new HttpClient({
+    clock: systemClock,
+    turns: new TickBudget(),
+    resolve: () => Promise.resolve([]),
+  });
   const url = new URL(`http://127.0.0.1:${listener.addr.port}/`);
   const answer = await client.request({
     url,

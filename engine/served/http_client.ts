@@ -14,8 +14,10 @@ import http from "node:http";
 import https from "node:https";
 import type { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Turns } from "../ports/turns.ts";
 import { addressProblem } from "./addresses.ts";
 import { hostOf } from "./hosts.ts";
+import { paceReading } from "./paced_reading.ts";
 import { requestFailure } from "./request_failure.ts";
 import { type HttpMethod, isAddress, type TargetRules, urlProblem } from "./target.ts";
 
@@ -33,6 +35,8 @@ const IDLE_PER_HOST_MAX = 8;
 /** What {@linkcode HttpClient} works with. */
 export interface HttpClientOptions {
   readonly clock: Clock;
+  /** Of what was read and not handled. */
+  readonly turns: Turns;
   /** The addresses of a host. */
   resolve(host: string): Promise<readonly string[]>;
   /** Certificates of authorities besides the known ones, as PEM. */
@@ -69,7 +73,10 @@ export class HttpClient {
       proxyEnv: {}, // Otherwise a variable could send requests through a proxy.
     };
     const ca = options.ca === undefined ? {} : { ca: options.ca };
-    this.#agents = { "http:": new http.Agent(kept), "https:": new https.Agent({ ...kept, ...ca }) };
+    this.#agents = {
+      "http:": paced(new http.Agent(kept), options.turns),
+      "https:": paced(new https.Agent({ ...kept, ...ca }), options.turns),
+    };
   }
 
   /**
@@ -218,6 +225,17 @@ export class HttpClient {
       },
     };
   }
+}
+
+/** The same agent, whose connections are read in turns. */
+function paced<Agent extends http.Agent>(agent: Agent, turns: Turns): Agent {
+  const create = agent.createConnection.bind(agent);
+  agent.createConnection = (...options) => {
+    const socket = create(...options);
+    if (socket) paceReading(socket, turns);
+    return socket;
+  };
+  return agent;
 }
 
 /** An address did not accept the connection in time. */

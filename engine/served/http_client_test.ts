@@ -3,6 +3,8 @@ import type { IncomingMessage } from "node:http";
 import { Certificates, findOpenssl } from "../../tests/fakes/certificates.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { systemClock } from "../platform/system_clock.ts";
+import type { Turns } from "../ports/turns.ts";
+import { TickBudget } from "../transport/tick_budget.ts";
 import { CONNECT_MS, HttpClient, type HttpRequest, REDIRECTS_MAX } from "./http_client.ts";
 import { rulesOf } from "./target.ts";
 
@@ -37,6 +39,7 @@ function clientOf(names: Record<string, readonly string[] | Error> = {}) {
   const asked: string[] = [];
   const client = new HttpClient({
     clock: systemClock,
+    turns: new TickBudget(),
     resolve: (host) => {
       asked.push(host);
       const found = names[host] ?? [];
@@ -80,11 +83,29 @@ Deno.test("a request goes to the address of its host, with the host's own name",
   assert.deepEqual(fake.asked, ["api.example.test"]);
 });
 
+Deno.test("what one read brings of an answer is handled in turns", async () => {
+  await using server = serve(() => new Response("x".repeat(60_000)));
+  const ticks = new TickBudget();
+  let queued = 0;
+  const turns: Turns = {
+    queue: (work) => (queued++, ticks.queue(work)),
+    isSpent: () => ticks.isSpent(),
+  };
+  const client = new HttpClient({ clock: systemClock, turns, resolve: () => Promise.resolve([]) });
+
+  const answer = await client.request(to(`http://127.0.0.1:${server.port}/`));
+
+  assert.equal((await textOf(answer)).length, 60_000);
+  assert.ok(queued > 0);
+  client.close();
+});
+
 Deno.test("a host is resolved once per request, so a later answer has no effect", async () => {
   await using server = serve();
   const answers = [["127.0.0.1"], ["169.254.169.254"]];
   const client = new HttpClient({
     clock: systemClock,
+    turns: new TickBudget(),
     resolve: () => Promise.resolve(answers.shift()!),
   });
   const url = `http://rebinding.example.test:${server.port}/`;
@@ -149,6 +170,7 @@ Deno.test("a name that cannot be resolved is said", async () => {
 Deno.test("a request can be ended while its host is resolved", async () => {
   const client = new HttpClient({
     clock: systemClock,
+    turns: new TickBudget(),
     resolve: () => new Promise(() => {}),
   });
   const ended = new AbortController();
@@ -189,7 +211,11 @@ Deno.test("an address that does not accept the connection in time is given up", 
   // Accepts no TLS: the handshake never ends.
   using listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const accepted = listener.accept();
-  const client = new HttpClient({ clock, resolve: () => Promise.resolve(["127.0.0.1"]) });
+  const client = new HttpClient({
+    clock,
+    turns: new TickBudget(),
+    resolve: () => Promise.resolve(["127.0.0.1"]),
+  });
   const request = client.request(to(`https://slow.test:${listener.addr.port}/`));
   request.catch(() => {});
   using _connection = await accepted;
@@ -391,8 +417,13 @@ Deno.test("https checks the certificate against the name, at an address that was
   });
   await using _server = { [Symbol.asyncDispose]: () => server.shutdown() };
   const resolve = () => Promise.resolve(["127.0.0.1"]);
-  const trusting = new HttpClient({ clock: systemClock, resolve, ca: files.read("ca.pem") });
-  const strict = new HttpClient({ clock: systemClock, resolve });
+  const trusting = new HttpClient({
+    clock: systemClock,
+    turns: new TickBudget(),
+    resolve,
+    ca: files.read("ca.pem"),
+  });
+  const strict = new HttpClient({ clock: systemClock, turns: new TickBudget(), resolve });
   const { port } = server.addr;
   const ask = (client: HttpClient, host: string) => client.request(to(`https://${host}:${port}/`));
 

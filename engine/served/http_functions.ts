@@ -23,6 +23,7 @@ import type { HttpFunctionSettings } from "../ports/config.ts";
 import type { Accept, Connection, ConnectionEvents } from "../ports/connection.ts";
 import type { MemoryBudget } from "../ports/memory.ts";
 import type { FindInvocation, ServedFunctions, ServedOwner } from "../ports/served.ts";
+import type { Turns } from "../ports/turns.ts";
 import { readAnswer } from "./answer.ts";
 import { HttpClient } from "./http_client.ts";
 import { requestHeaders } from "./request_headers.ts";
@@ -32,6 +33,7 @@ import { type HttpTarget, readTarget, rulesOf, targetProblem, type TargetRules }
 /** What {@linkcode HttpFunctions} works with. */
 export interface HttpFunctionsOptions {
   readonly clock: Clock;
+  readonly turns: Turns;
   readonly memory: MemoryBudget;
   readonly settings: HttpFunctionSettings;
   /** Largest answer. */
@@ -62,8 +64,8 @@ export class HttpFunctions implements ServedFunctions, Disposable {
   readonly #shared: Shared;
 
   constructor(options: HttpFunctionsOptions) {
-    const { clock, settings, resolve = addressesOf, ca } = options;
-    const client = new HttpClient({ clock, resolve, ...ca !== undefined && { ca } });
+    const { clock, turns, settings, resolve = addressesOf, ca } = options;
+    const client = new HttpClient({ clock, turns, resolve, ...ca !== undefined && { ca } });
     const [slots, checks, rules] = [new RequestSlots(), new TaskQueue(), rulesOf(settings)];
     this.#shared = { ...options, client, slots, checks, rules };
   }

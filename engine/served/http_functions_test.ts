@@ -5,6 +5,7 @@ import type { ErrorBody, JsonObject } from "../../sdk/typescript/wire/protocol.t
 import { createMemoryBudget } from "../platform/memory_budget.ts";
 import type { Connection, ConnectionEvents } from "../ports/connection.ts";
 import { HttpFunctions, type HttpFunctionsOptions } from "./http_functions.ts";
+import { TickBudget } from "../transport/tick_budget.ts";
 import { signature } from "./request_headers.ts";
 import { SLOT_BOUNDS } from "./request_slots.ts";
 
@@ -26,6 +27,7 @@ function setup(more: Partial<HttpFunctionsOptions> = {}) {
   const memory = createMemoryBudget(256 * 1024 * 1024);
   const functions = new HttpFunctions({
     clock,
+    turns: new TickBudget(),
     memory,
     settings: SETTINGS,
     maxMessageBytes: 1_000_000,
