@@ -181,6 +181,28 @@ for (const what of ["stop", "close", "another edit"] as const) {
   });
 }
 
+Deno.test("a replica whose reload is put off does not say that its new version is starting", async () => {
+  await using there = await supervised();
+  const { supervisor } = there;
+  supervisor.apply([{ ...await there.entry("w"), replicas: 2 }]);
+  for (const n of [1, 2]) await there.announce("w", await there.started("w", n));
+  await there.until("w", ({ replicas }) => replicas.every(({ state }) => state === "ready"));
+  there.clock.tick(1_000);
+  there.edit("w");
+  await there.announce("w", await there.started("w", 3));
+  await there.until("w", ({ replicas }) => replicas[1]!.reason === "Its new version is starting");
+  there.clock.tick(1_000);
+
+  there.edit("w"); // The first replica comes first again.
+  await there.started("w", 5);
+
+  await there.until(
+    "w",
+    ({ replicas: [first, second] }) =>
+      first!.reason === "Its new version is starting" && second!.reason === null,
+  );
+});
+
 Deno.test("a new version takes over although the old one ends meanwhile", async () => {
   await using there = await supervised();
   await serving(there);

@@ -268,6 +268,8 @@ export class Replica {
     this.#reload = reload;
     const outcome = await reload.start(this.#context.programName, signal);
     this.#reload = undefined;
+    // Without the reason that the reload gave it; it may be put off or held back.
+    if (this.tracker.state === "ready") this.tracker.set("ready");
     if (outcome.type === "ready") this.#switchTo(reload.run, old);
     else if (outcome.type === "address_in_use") {
       this.#mustStopFirst = true;
@@ -277,7 +279,6 @@ export class Replica {
     } else if (outcome.type === "failed" && !signal.aborted) {
       this.#context.refused();
       this.#isHeldBack = true;
-      if (this.tracker.state === "ready") this.tracker.set("ready");
       this.tracker.error(outcome.reason);
       this.#tools.log.error("reload failed", {
         ...this.#context.logFields(),
