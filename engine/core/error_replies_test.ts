@@ -15,7 +15,6 @@ import {
   results,
 } from "../../tests/fakes/fake_router.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
-import { rawFields } from "../../tests/simulation/raw_fields.ts";
 import { CallRecorder } from "../telemetry/call_recorder.ts";
 import { unopenedCallOf } from "./error_replies.ts";
 import { Peer } from "./peer.ts";
@@ -190,13 +189,13 @@ const caller = new Peer(new FakeConnection("c"), {
 });
 
 Deno.test("unopenedCallOf() has the fields of the frame, and its payload as it was written", () => {
-  const text = '{"data":{"n": 1.50},"type":"invokefunction"}';
+  const payload = '{"n": 1.50}';
   const said = { invocation_id: "i", function_id: "f", namespace: "eu", timeout_ms: 5 };
   const trace = { traceparent: "t", baggage: "b" };
   const { request, ...call } = unopenedCallOf(
     caller,
     { type: "invokefunction", ...said, ...trace },
-    rawFields(text),
+    { field: (name) => name === "data" ? payload : undefined },
   );
 
   assert.deepEqual(call, {
@@ -207,7 +206,7 @@ Deno.test("unopenedCallOf() has the fields of the frame, and its payload as it w
     timeout_ms: 5,
     ...trace,
   });
-  assert.equal(request(), '{"n": 1.50}');
+  assert.equal(request(), payload);
 });
 
 Deno.test("unopenedCallOf() has no caller id for a call with an action", () => {

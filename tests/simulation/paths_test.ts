@@ -18,8 +18,7 @@ import { bytesOf, textOf } from "../../engine/core/wire/bytes.ts";
 import { Envelope } from "../../engine/core/wire/envelope.ts";
 import { callRemainder } from "../../engine/core/wire/frame_parts.ts";
 import { fieldText } from "../../engine/core/wire/json_scan.ts";
-import { PARSED_BYTES_MAX } from "../../engine/core/wire/parsed_frame.ts";
-import { rawFields } from "./raw_fields.ts";
+import { PARSED_BYTES_MAX, parseFrame } from "../../engine/core/wire/parsed_frame.ts";
 import type { CallSpan } from "../../engine/ports/telemetry.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
 import { isTooDeep } from "../../sdk/typescript/wire/json_depth.ts";
@@ -264,19 +263,15 @@ function maxBytesFor(frame: string, random: Random): number {
 
 /** Bytes that count of a call; `undefined`: it is none, or they depend on how it is read. */
 function bytesOfCall(frame: string): number | undefined {
-  if (!isJson(frame)) return undefined;
-  try {
-    const call = decodeWorkerMessage(frame);
-    if (call.type !== "invokefunction") return undefined;
-    const remainder = callRemainder(call, rawFields(frame));
-    const memory = bytesOf(frame);
-    const envelope = new Envelope();
-    const bytes = remainder.end - remainder.idEnd;
-    const isRead = envelope.read(memory, 0, memory.length, false);
-    return isRead && envelope.end - envelope.idEnd !== bytes ? undefined : bytes;
-  } catch {
-    return undefined; // Not a call; it is compared all the same.
-  }
+  const memory = bytesOf(frame);
+  const parsed = parseFrame(memory, 0, memory.length);
+  // Not a call; it is compared all the same.
+  if ("error" in parsed || parsed.message.type !== "invokefunction") return undefined;
+  const remainder = callRemainder(parsed.message, parsed);
+  const envelope = new Envelope();
+  const bytes = remainder.end - remainder.idEnd;
+  const isRead = envelope.read(memory, 0, memory.length, false);
+  return isRead && envelope.end - envelope.idEnd !== bytes ? undefined : bytes;
 }
 
 const vectors = (await readVectors()).filter(({ direction }) => direction === "worker");

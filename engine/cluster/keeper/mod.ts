@@ -199,7 +199,6 @@ export class TimedLog implements StateLog {
   constructor(log: StateLog, clock: Pick<Clock, "now">) {
     this.#log = log;
     this.#clock = clock;
-    this.times satisfies AppendTimesView;
   }
 
   get bytes(): number {

@@ -4,9 +4,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { decodeWorkerMessage } from "../../../sdk/typescript/wire/codec.ts";
 import type { InvocationResult, InvokeFunction } from "../../../sdk/typescript/wire/protocol.ts";
-import { rawFields } from "../../../tests/simulation/raw_fields.ts";
 import { bytesOf, textOf } from "./bytes.ts";
 import { Envelope } from "./envelope.ts";
 import {
@@ -19,13 +17,21 @@ import {
   resultRemainder,
   valueRemainder,
 } from "./frame_parts.ts";
+import { type ParsedFrame, parseFrame } from "./parsed_frame.ts";
+
+function parsed(frame: string): ParsedFrame {
+  const memory = bytesOf(frame);
+  return parseFrame(memory, 0, memory.length) as ParsedFrame;
+}
 
 function remainderOfCall(frame: string): CallRemainder {
-  return callRemainder(decodeWorkerMessage(frame) as InvokeFunction, rawFields(frame));
+  const fields = parsed(frame);
+  return callRemainder(fields.message as InvokeFunction, fields);
 }
 
 function remainderOfResult(frame: string): ResultRemainder {
-  return resultRemainder(decodeWorkerMessage(frame) as InvocationResult, rawFields(frame));
+  const fields = parsed(frame);
+  return resultRemainder(fields.message as InvocationResult, fields);
 }
 
 function text({ memory, idEnd, end }: CallRemainder | ResultRemainder): string {
