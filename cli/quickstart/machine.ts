@@ -40,16 +40,6 @@ export async function checkPython(program = "python3"): Promise<void> {
   throw new CommandError(`One worker is in Python: install ${program} 3.10 or newer, with pip`);
 }
 
-/** Whether a process with this id exists. */
-export function isRunning(pid: number): boolean {
-  try {
-    Deno.kill(pid, 0 as unknown as Deno.Signal); // Signal 0 is not delivered.
-    return true;
-  } catch {
-    return false; // There is no such process.
-  }
-}
-
 /** The value of the promise; `undefined` if it takes longer than `ms` milliseconds. */
 export async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
   let timer: ReturnType<typeof setTimeout> | undefined;

@@ -1,13 +1,6 @@
 import assert from "node:assert/strict";
 import { CommandError } from "../failure.ts";
-import {
-  checkPort,
-  checkPython,
-  isRunning,
-  LiveShell,
-  requestUntilServed,
-  within,
-} from "./machine.ts";
+import { checkPort, checkPython, LiveShell, requestUntilServed, within } from "./machine.ts";
 
 Deno.test("checkPort() lets a free port pass and names the option for a taken one", () => {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
@@ -24,16 +17,6 @@ Deno.test("checkPort() lets a free port pass and names the option for a taken on
 Deno.test("checkPython() accepts an installed Python only", async () => {
   await checkPython();
   await assert.rejects(() => checkPython("python-of-nowhere"), /install python-of-nowhere 3\.10/);
-});
-
-Deno.test("isRunning() distinguishes a running process from one that has ended", async () => {
-  const child = new Deno.Command("sleep", { args: ["600"] }).spawn();
-  assert.equal(isRunning(child.pid), true);
-
-  child.kill("SIGKILL");
-  await child.status;
-
-  assert.equal(isRunning(child.pid), false);
 });
 
 Deno.test("within() gives up in time", async () => {

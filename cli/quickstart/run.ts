@@ -4,14 +4,13 @@
  *
  * @module
  */
-import type { Isolation, WorkerStatus } from "../../engine/mod.ts";
+import { type Isolation, isProcessDead, type WorkerStatus } from "../../engine/mod.ts";
 import type { JsonObject } from "../../mod.ts";
 import { CommandError } from "../failure.ts";
 import { compactJson, renderDuration } from "../render.ts";
 import {
   checkPort,
   checkPython,
-  isRunning,
   type LiveProcess,
   LiveShell,
   type Outcome,
@@ -153,7 +152,7 @@ export class QuickstartRun {
     this.say("$ kill -INT <engine>");
     const outcome = await this.#stopEngine(this.engine, afterCtrlC);
     this.expect(outcome?.code === 0, "the engine ends with 0", `${outcome?.code ?? "no end"}`);
-    const left = [...pids].filter(isRunning);
+    const left = [...pids].filter((pid) => !isProcessDead(pid));
     this.expect(left.length === 0, "no worker is left", `processes ${left.join(", ")}`);
     if (this.options.isTemporary) {
       await Deno.remove(parentOf(this.options.directory), { recursive: true });

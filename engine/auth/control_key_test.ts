@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
-import { keyFolder, openControlKey, readControlKey } from "./control_key.ts";
+import { isProcessDead, keyFolder, openControlKey, readControlKey } from "./control_key.ts";
 
 const URL_HERE = "ws://127.0.0.1:49134";
 
@@ -219,3 +219,13 @@ for (
     assert.equal(keyFolder({ platform, env: (name) => env[name], uid: 1000 }), folder);
   });
 }
+
+Deno.test("isProcessDead() distinguishes a process that has ended from a running one", async () => {
+  const child = new Deno.Command("sleep", { args: ["600"] }).spawn();
+  assert.equal(isProcessDead(child.pid), false);
+
+  child.kill("SIGKILL");
+  await child.status;
+
+  assert.equal(isProcessDead(child.pid), true);
+});

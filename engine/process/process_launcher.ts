@@ -28,12 +28,13 @@ import {
 import { LineSplitter, withoutMarks } from "./output.ts";
 import { OutputTurns } from "./output_turns.ts";
 import { endOrphans, PidFiles } from "./orphans.ts";
-import { findProgram } from "./programs.ts";
-import { EXEC_ID_VARIABLE, inTerminal } from "./pseudo_terminal.ts";
+import { findProgram, inTerminal } from "./programs.ts";
 
 /** Attempts to start a process, and the time between them: half a minute in all. */
 const SPAWN_ATTEMPTS = 60;
 const SPAWN_RETRY_MS = 500;
+/** Names a command in a terminal in the environment of its processes, which leave its group. */
+const EXEC_ID_VARIABLE = "ENGINE_EXEC_ID";
 
 /** Starts programs as processes, each the leader of a group. */
 export class ProcessLauncher implements Launcher {

@@ -4,9 +4,10 @@ import {
   type LauncherUnderTest,
   testLauncher,
 } from "../../tests/contracts/launcher_contract.ts";
-import type { Running } from "../ports/launcher.ts";
+import type { ExecOptions, Running } from "../ports/launcher.ts";
 import { ProcessLauncher } from "./process_launcher.ts";
-import { processStart } from "./process_group.ts";
+import { processStart, statFields } from "./process_group.ts";
+import { findProgram } from "./programs.ts";
 import { until } from "../../tests/fakes/until.ts";
 
 async function open(): Promise<LauncherUnderTest & { launcher: ProcessLauncher }> {
@@ -241,3 +242,114 @@ Deno.test("a command beside a program ends with the program, and none starts aft
     await assert.rejects(program.exec(["true"]), { code: "launch_failed" });
   }
 });
+
+/** Input that a test writes, and what a command with it prints. */
+function fed(running: Running, command: string[], options: Partial<ExecOptions> = {}) {
+  const { readable, writable } = new TransformStream<
+    Uint8Array<ArrayBuffer>,
+    Uint8Array<ArrayBuffer>
+  >();
+  const writer = writable.getWriter();
+  writer.closed.catch(() => {});
+  const stopping = new AbortController();
+  const decoder = new TextDecoder();
+  let text = "";
+  const ended = running.exec(
+    command,
+    ({ bytes }) => {
+      text += decoder.decode(bytes, { stream: true });
+    },
+    stopping.signal,
+    { input: readable, ...options },
+  );
+  return {
+    ended,
+    stopping,
+    text: () => text,
+    type: (typed: string) => writer.write(new TextEncoder().encode(typed)),
+    writer,
+  };
+}
+
+Deno.test("a command beside a program reads its input to the end, byte for byte", async () => {
+  await using under = await open();
+  await using program = await beside(under);
+  const bytes = new Uint8Array(1_000_000).map((_, i) => i * 7);
+  await Deno.writeFile(`${under.directory}/want`, bytes);
+
+  const cat = fed(program.running, ["sh", "-c", "cmp - want && echo same"]);
+  await cat.writer.write(bytes);
+  await cat.writer.close();
+
+  assert.deepEqual(await cat.ended, { code: 0, signal: null });
+  assert.equal(cat.text(), "same\n");
+});
+
+Deno.test("input of a command that reads nothing is cancelled when it ends", async () => {
+  await using under = await open();
+  await using program = await beside(under);
+
+  const deaf = fed(program.running, ["sh", "-c", "echo up; sleep 0.2; exit 4"]);
+  const writes = Promise.allSettled(
+    Array.from({ length: 200 }, () => deaf.type("x".repeat(10_000))),
+  );
+
+  assert.equal((await deaf.ended).code, 4);
+  const settled = await writes;
+  assert.ok(settled.some(({ status }) => status === "rejected"));
+});
+
+const tty = { columns: 91, rows: 17, term: "xterm-256color" };
+const hasNoScript = await findProgram("script", "/usr/bin:/bin") === undefined;
+
+Deno.test({
+  name: "a command in a terminal has its size, and Ctrl-C of its input interrupts what runs there",
+  ignore: hasNoScript || Deno.build.os !== "linux",
+  async fn() {
+    await using under = await open();
+    await using program = await beside(under);
+    const shell = fed(program.running, ["sh"], { tty });
+
+    await shell.type("stty size; test -t 0 && echo $((1 + 1)) $TERM it\\'s\n");
+    await until(() => /17 91\r\n2 xterm-256color it's\r\n/.test(shell.text()), shell.text);
+    await shell.type("echo $$; sleep 1000\n");
+    await until(async () => {
+      const pid = /\n(\d+)\r\n[^\n]*$/.exec(shell.text())?.[1];
+      return pid !== undefined && await hasChild(Number(pid), "sleep");
+    }, shell.text);
+    await shell.type("\x03");
+    await shell.type("exit 9\n");
+
+    assert.deepEqual(await shell.ended, { code: 9, signal: null });
+  },
+});
+
+for (const how of ["signal", "program"] as const) {
+  Deno.test({
+    name: `a command in a terminal ends with its ${how}, also one that ignores hang-up`,
+    ignore: hasNoScript || Deno.build.os !== "linux",
+    async fn() {
+      await using under = await open();
+      await using program = await beside(under);
+      const script = "trap '' HUP TERM INT; echo pid $$; while :; do sleep 0.1; done";
+      const command = fed(program.running, ["sh", "-c", script], { tty });
+      await until(() => /pid \d+/.test(command.text()));
+      const pid = Number(/pid (\d+)/.exec(command.text())![1]);
+
+      if (how === "signal") command.stopping.abort();
+      else await program.running.stop(100);
+      await command.ended;
+
+      assert.equal(await isProgram(pid, "sh"), false);
+    },
+  });
+}
+
+/** Whether a process has a child that runs this program. */
+async function hasChild(pid: number, name: string): Promise<boolean> {
+  for (const { name: entry } of Deno.readDirSync("/proc")) {
+    const text = await Deno.readTextFile(`/proc/${entry}/stat`).catch(() => "");
+    if (text.includes(`(${name}) `) && statFields(text)[1] === `${pid}`) return true;
+  }
+  return false;
+}

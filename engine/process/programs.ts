@@ -1,11 +1,11 @@
 /**
  * Programs on the host: finding them on a PATH, asking them for facts, quoting their arguments,
- * describing how they ended.
+ * running them in a terminal, describing how they ended.
  *
  * @module
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
-import type { Ended } from "../ports/launcher.ts";
+import type { Ended, TerminalShape } from "../ports/launcher.ts";
 
 /** A program that a worker may need. */
 export interface Program {
@@ -135,6 +135,45 @@ export function realPath(path: string): Promise<string> {
 /** A text as one word of a shell command. It may hold anything but a zero byte. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Folders of the system in which `script` lies, also in a microVM. */
+const SYSTEM_FOLDERS = "/usr/bin:/bin";
+
+/** A program and its environment. */
+export interface TerminalCommand {
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/**
+ * The command that runs another one in a pseudo-terminal, which Deno cannot open itself: `script`
+ * of the system copies its own standard input to the terminal, and the terminal's output to its
+ * standard output. The size is that at the start.
+ *
+ * @throws {EngineError} `launch_failed` when this system has no `script`.
+ */
+export async function inTerminal(
+  { command, env }: TerminalCommand,
+  { columns, rows, term }: TerminalShape,
+  { os = Deno.build.os as string, path = SYSTEM_FOLDERS } = {},
+): Promise<TerminalCommand> {
+  const script = await findProgram("script", path);
+  if (script === undefined) {
+    const message = "A terminal needs the program script, which is not in /usr/bin; " +
+      "install it (package bsdutils, util-linux or util-linux-script) or leave out --tty";
+    throw new EngineError("launch_failed", message);
+  }
+  const settings = `stty echo rows ${rows} columns ${columns} 2>/dev/null`;
+  const run = `${settings}; exec ${command.map(shellWord).join(" ")}`;
+  const shell = "/bin/sh";
+  return {
+    command: os === "linux"
+      ? [script, "-qfec", run, "/dev/null"]
+      : [script, "-q", "/dev/null", shell, "-c", run],
+    // `script` runs the command with SHELL, which could be one with another syntax.
+    env: { ...env, TERM: term, SHELL: shell },
+  };
 }
 
 /** How a program ended, in words: `exit code 1` or `signal SIGKILL (out of memory)`. */

@@ -3,6 +3,7 @@ import {
   askProgram,
   describeEnd,
   findProgram,
+  inTerminal,
   pathOutside,
   requireProgram,
   shellWord,
@@ -116,6 +117,26 @@ Deno.test("shellWord() leaves a word as it is that means nothing else to a shell
   for (const text of ["src/main.py", "A=b", "user@host:80", "100%"]) {
     assert.equal(shellWord(text), text);
   }
+});
+
+Deno.test("inTerminal() quotes the words of a command and has a shell of its own", async () => {
+  const tty = { columns: 91, rows: 17, term: "xterm-256color" };
+  const plain = { command: ["a b", "it's"], env: { SHELL: "/bin/fish", A: "1" } };
+  const directory = await Deno.makeTempDir();
+  await Deno.writeTextFile(`${directory}/script`, "", { mode: 0o755 });
+
+  const linux = await inTerminal(plain, tty, { os: "linux", path: directory });
+  const darwin = await inTerminal(plain, tty, { os: "darwin", path: directory });
+
+  const run = "stty echo rows 17 columns 91 2>/dev/null; exec 'a b' 'it'\\''s'";
+  assert.deepEqual(linux.command, [`${directory}/script`, "-qfec", run, "/dev/null"]);
+  assert.deepEqual(darwin.command.slice(1), ["-q", "/dev/null", "/bin/sh", "-c", run]);
+  assert.deepEqual(linux.env, { SHELL: "/bin/sh", A: "1", TERM: "xterm-256color" });
+  await Deno.remove(directory, { recursive: true });
+  await assert.rejects(inTerminal(plain, tty, { path: directory }), {
+    code: "launch_failed",
+    message: /needs the program script.*leave out --tty$/,
+  });
 });
 
 Deno.test("describeEnd() appends the reason", () => {

@@ -9,7 +9,7 @@
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { withoutMarks } from "../process/output.ts";
-import { inTerminal } from "../process/pseudo_terminal.ts";
+import { inTerminal } from "../process/programs.ts";
 import type { Clock } from "../ports/clock.ts";
 import type {
   Accelerator,
