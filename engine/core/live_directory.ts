@@ -353,14 +353,13 @@ class TriggerReasons {
     this.#sources = sources;
   }
 
-  of({ delivery, registration }: Trigger): string | null {
+  of({ delivery, type }: Trigger): string | null {
     if (delivery?.isRefused) return `its provider refused it: ${delivery.refusal}`;
     if (delivery) return null;
-    const { trigger_type, trigger_namespace = DEFAULT_NAMESPACE } = registration;
-    const key = JSON.stringify([trigger_namespace, trigger_type]);
+    const key = JSON.stringify([type.namespace, type.id]);
     const known = this.#parked.get(key);
     if (known !== undefined) return known;
-    const reason = this.#ofType(trigger_type, trigger_namespace);
+    const reason = this.#ofType(type.id, type.namespace);
     this.#parked.set(key, reason);
     return reason;
   }
@@ -390,14 +389,13 @@ class TriggerReasons {
 }
 
 function viewOfTrigger(trigger: Trigger, reasons: TriggerReasons): TriggerView {
-  const { registration, owner, delivery } = trigger;
-  const { id, trigger_type, function_id, config = {}, metadata } = registration;
+  const { id, type, function_id, namespace, config = {}, metadata, owner, delivery } = trigger;
   return {
     id,
-    trigger_type,
-    trigger_namespace: registration.trigger_namespace ?? DEFAULT_NAMESPACE,
+    trigger_type: type.id,
+    trigger_namespace: type.namespace,
     function_id,
-    namespace: registration.namespace ?? DEFAULT_NAMESPACE,
+    namespace: namespace ?? DEFAULT_NAMESPACE,
     config,
     ...(metadata === undefined ? {} : { metadata }),
     state: delivery ? (delivery.isRefused ? "refused" : "offered") : "parked",

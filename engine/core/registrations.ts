@@ -20,7 +20,7 @@ export const WORKER_REGISTRATIONS_BYTES_MAX = 16 * 1024 * 1024;
 const FIXED_BYTES = 1_024;
 /** One object, array or member of parsed JSON. */
 const PART_BYTES = 48;
-/** A trigger is stored as its message, the frame for its provider and a key for comparisons. */
+/** A trigger is stored as its message, a key for comparisons, and what its provider keeps of it. */
 const TEXT_COPIES = 3;
 
 /** What one registration takes. */

@@ -497,7 +497,7 @@ export class Router {
 
   /** Reports a trigger whose type has no provider. Its owner is not notified: PROTOCOL 13.6. */
   #reportParked(
-    { owner, registration: { id: trigger_id, trigger_type, function_id } }: Trigger,
+    { owner, id: trigger_id, type: { id: trigger_type }, function_id }: Trigger,
   ): void {
     // On shutdown providers disconnect before originators, which is not worth a report.
     if (this.#state !== "open" || !owner.parkedTriggerLimit.allow(this.#options.clock.now())) {

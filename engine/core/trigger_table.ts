@@ -20,6 +20,7 @@
 import { encodeMessage } from "../../sdk/typescript/wire/codec.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { LargeMap } from "../../sdk/typescript/wire/large_map.ts";
+import { SmallMap } from "../../sdk/typescript/wire/small_map.ts";
 import {
   DEFAULT_NAMESPACE,
   type ErrorBody,
@@ -44,15 +45,17 @@ export type OnSettled = (error: ErrorBody | undefined) => void;
 
 /** A registered trigger. */
 export interface Trigger {
-  readonly registration: RegisterTrigger;
+  readonly id: string;
+  readonly type: TriggerType;
+  readonly function_id: string;
+  readonly namespace: string | undefined;
+  readonly metadata: Json | undefined;
+  readonly config: Json | undefined;
   /** The worker that registered it; disconnected while it is being restarted. */
   readonly owner: Peer;
-  readonly type: TriggerType;
   readonly holding: Holding;
   /** Larger than those of triggers that were registered before. */
   readonly ordinal: number;
-  /** The frame for the provider. */
-  readonly frame: string;
   /** Equal for triggers with equal function, config and metadata. */
   readonly dedupeKey: string;
   /** What the provider holds of it; `undefined` while it is parked. */
@@ -67,8 +70,8 @@ export interface Delivery {
   id: string;
   readonly provider: Peer;
   readonly type: TriggerType;
-  /** Its triggers, by owner; a map because thousands of workers may register equal ones. */
-  readonly members: Map<Peer, Trigger>;
+  /** Its triggers, by owner: thousands of workers may register equal ones. */
+  readonly members: SmallMap<Peer, Trigger>;
   /** The provider refused it and holds nothing. */
   isRefused: boolean;
   /** The provider's message, shortened; empty unless it refused. */
@@ -129,9 +132,10 @@ export class TriggerTable {
     onSettled?: OnSettled,
     holding: Holding = NO_HOLDING,
   ): Peer | undefined {
-    const frame = frameOf(registration);
+    const { id, trigger_type, trigger_namespace, function_id, namespace } = registration;
+    const { metadata, config } = registration;
     const dedupeKey = dedupeKeyOf(registration);
-    const before = this.#byId.get(registration.id);
+    const before = this.#byId.get(id);
     const isOrphanEqual = before !== undefined && !before.owner.isLive &&
       isEqual(before, registration, dedupeKey);
     if (before && !isOrphanEqual) checkOwner(owner, before);
@@ -139,15 +143,26 @@ export class TriggerTable {
     if (before && delivery) before.delivery = undefined;
     if (before) this.#end(before);
 
-    const type = this.types.open(registration.trigger_type, registration.trigger_namespace);
-    const ordinal = this.#ordinal++;
-    const stored = { registration, owner, type, holding, ordinal, frame, dedupeKey };
-    const trigger: Trigger = { ...stored, delivery, onSettled };
-    this.#byId.set(registration.id, trigger);
+    const type = this.types.open(trigger_type, trigger_namespace);
+    const trigger: Trigger = {
+      id,
+      type,
+      function_id,
+      namespace,
+      metadata,
+      config,
+      owner,
+      holding,
+      ordinal: this.#ordinal++,
+      dedupeKey,
+      delivery,
+      onSettled,
+    };
+    this.#byId.set(id, trigger);
     const owned = this.#byOwner.get(owner);
     if (owned) owned.add(trigger);
     else this.#byOwner.set(owner, new Set([trigger]));
-    type.triggers.set(registration.id, trigger);
+    type.triggers.set(id, trigger);
     if (before && delivery) {
       leave(delivery, before.owner);
       join(delivery, owner, trigger);
@@ -247,8 +262,8 @@ export class TriggerTable {
     // A copy: a slice would keep the provider's whole frame in memory.
     delivery.refusal = error ? ` ${error.message.slice(0, REFUSAL_CHARS_MAX)}`.slice(1) : "";
     for (const trigger of [...delivery.members.values()]) {
-      const { id, trigger_type, function_id } = trigger.registration;
       if (error && !trigger.onSettled) {
+        const { id, type: { id: trigger_type }, function_id } = trigger;
         const type = "triggerregistrationresult";
         trigger.owner.send({ type, id, trigger_type, function_id, error });
       }
@@ -271,7 +286,7 @@ export class TriggerTable {
   }
 
   #deliver(trigger: Trigger): void {
-    const { type, dedupeKey, owner, registration } = trigger;
+    const { id, type, dedupeKey, owner } = trigger;
     const provider = type.providers.at(-1)!.peer;
     const equals = provider.isBuiltin ? equalsOf(type, dedupeKey) : undefined;
     const known = equals?.find(owner);
@@ -281,13 +296,12 @@ export class TriggerTable {
       settle(trigger, undefined);
       return;
     }
-    this.#freeId(registration.id);
-    const { id } = registration;
+    this.#freeId(id);
     const delivery: Delivery = {
       id,
       provider,
       type,
-      members: new Map(),
+      members: new SmallMap(),
       isRefused: false,
       refusal: "",
       equals,
@@ -306,11 +320,11 @@ export class TriggerTable {
   #freeId(id: string): void {
     const delivery = this.#deliveries.get(id);
     if (!delivery) return;
-    const [heir] = delivery.members.values().take(1).toArray() as [Trigger];
+    const heir = firstOf(delivery.members.values())!;
     this.#takeBack(delivery);
     this.#deliveries.delete(id);
-    this.#freeId(heir.registration.id);
-    delivery.id = heir.registration.id;
+    this.#freeId(heir.id);
+    delivery.id = heir.id;
     this.#deliveries.set(delivery.id, delivery);
     if (!delivery.isRefused && delivery.provider.isLive) {
       delivery.provider.connection.send(frameFor(delivery.provider, heir));
@@ -318,13 +332,13 @@ export class TriggerTable {
   }
 
   #end(trigger: Trigger): void {
-    const { registration, owner, type, delivery } = trigger;
-    this.#byId.delete(registration.id);
+    const { id, owner, type, delivery } = trigger;
+    this.#byId.delete(id);
     this.#registrations.release(owner, trigger.holding);
     const owned = this.#byOwner.get(owner)!;
     owned.delete(trigger);
     if (owned.size === 0) this.#byOwner.delete(owner);
-    type.triggers.delete(registration.id);
+    type.triggers.delete(id);
     const orphans = type.orphans.get(trigger.dedupeKey);
     if (orphans?.delete(trigger) && orphans.size === 0) type.orphans.delete(trigger.dedupeKey);
     if (delivery) {
@@ -371,7 +385,7 @@ export class TriggerTable {
  * @throws {EngineError} `trigger_registration_failed`, naming the owner unless access rules limit
  * the peer.
  */
-function checkOwner(peer: Peer, { owner, registration: { id } }: Trigger): void {
+function checkOwner(peer: Peer, { owner, id }: Trigger): void {
   if (owner === peer || peer.hasNameOf(owner)) return;
   if (peer.isLimited) {
     const message = `Trigger ${id} belongs to another worker; register it with another id`;
@@ -429,34 +443,51 @@ function settle(trigger: Trigger, error: ErrorBody | undefined): void {
   onSettled?.(error);
 }
 
-/** The frame of a trigger, with the name by which its provider knows the type. */
-function frameFor({ access }: Peer, { frame }: Trigger): string {
-  if (!access?.renamesTypes) return frame;
-  return encodeMessage(access.outgoing(JSON.parse(frame) as RegisterTrigger));
+/**
+ * The frame of a trigger, with the name by which its provider knows the type; default namespaces
+ * are omitted. It is encoded for each provider: kept, it would be the largest part of a trigger.
+ */
+function frameFor({ access }: Peer, trigger: Trigger): string {
+  const { id, type, function_id, namespace, metadata, config = {} } = trigger;
+  const trigger_type = type.id;
+  const message: RegisterTrigger = { type: "registertrigger", id, trigger_type, function_id };
+  if (namespace !== undefined && namespace !== DEFAULT_NAMESPACE) message.namespace = namespace;
+  if (type.namespace !== DEFAULT_NAMESPACE) message.trigger_namespace = type.namespace;
+  if (metadata !== undefined) message.metadata = metadata;
+  message.config = config;
+  return encodeMessage(access?.renamesTypes ? access.outgoing(message) : message);
 }
 
-/** The frame for the provider; default namespaces are omitted. */
-function frameOf({ namespace, trigger_namespace, ...rest }: RegisterTrigger): string {
-  const message: RegisterTrigger = { ...rest, config: rest.config ?? {} };
-  if (namespace !== undefined && namespace !== DEFAULT_NAMESPACE) message.namespace = namespace;
-  if (trigger_namespace !== undefined && trigger_namespace !== DEFAULT_NAMESPACE) {
-    message.trigger_namespace = trigger_namespace;
-  }
-  return encodeMessage(message);
+function firstOf<Value>(values: Iterable<Value>): Value | undefined {
+  for (const value of values) return value;
+  return undefined;
 }
 
 /** Key that is equal for equal function, config and metadata, independent of the order of keys. */
 function dedupeKeyOf(registration: RegisterTrigger): string {
   const { function_id, namespace = DEFAULT_NAMESPACE, config = {}, metadata } = registration;
   try {
-    return JSON.stringify([namespace, function_id, config, metadata], (_key, value: Json) => {
-      if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
-      return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
-    });
+    return JSON.stringify([namespace, function_id, sorted(config), sorted(metadata)]);
   } catch (cause) { // Only the depth can cause this: the value came as JSON.
     const message = `Trigger ${registration.id} is nested too deeply to be kept`;
     throw new EngineError("serialization_error", message, { cause });
   }
+}
+
+/** The value with the keys of all its objects in order: itself, where they are. */
+function sorted(value: Json | undefined): Json | undefined {
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map((item) => sorted(item)!);
+  const entries = Object.entries(value);
+  if (entries.every(([, each]) => each === null || typeof each !== "object") && isSorted(entries)) {
+    return value;
+  }
+  entries.sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, each]) => [key, sorted(each)!]));
+}
+
+function isSorted(entries: readonly (readonly [key: string, value: unknown])[]): boolean {
+  return entries.every(([key], i) => i === 0 || entries[i - 1]![0] < key);
 }
 
 /** A worker that provides a type. */
