@@ -27,8 +27,8 @@ interface WatchedTrigger {
   readonly handlers: TriggerHandlers;
   /** Whether `registerTrigger` succeeded; only then `unregisterTrigger` is called. */
   accepted: boolean;
-  /** Resolves when `registerTrigger` has ended. Never rejects. */
-  done: Promise<void>;
+  /** While an asynchronous `registerTrigger` runs: resolves when it has ended. Never rejects. */
+  done: Promise<void> | undefined;
   /** While it waits for the trigger before with its id: passes it to the provider, or drops it. */
   begin: ((isWanted: boolean) => void) | undefined;
 }
@@ -63,38 +63,79 @@ export class ProvidedTriggers {
     return this.#watched.size;
   }
 
-  /** Passes a trigger to its provider and sends the result. Never rejects. */
-  async register(message: RegisterTrigger, connection: Connection): Promise<void> {
+  /**
+   * Passes a trigger to its provider and sends the result, at once if the provider is synchronous:
+   * thousands of triggers may come, and a promise is kept for none. Never throws or rejects.
+   */
+  register(message: RegisterTrigger, connection: Connection): void | Promise<void> {
     const { id, trigger_type } = message;
     const handlers = this.#setup.find(message.trigger_namespace, trigger_type);
     if (!handlers) {
-      connection.send(
-        resultFrame(message, errorBody("trigger_type_not_found", "Trigger type not found")),
-      );
-      return;
+      const error = errorBody("trigger_type_not_found", "Trigger type not found");
+      return connection.send(resultFrame(message, error));
     }
     this.#end(id); // The same id replaces the earlier trigger.
     const watched: WatchedTrigger = {
       trigger_type,
       handlers,
       accepted: false,
-      done: Promise.resolve(),
+      done: undefined,
       begin: undefined,
     };
     this.#watched.set(id, watched);
     const before = this.#ending.get(id);
+    if (before) {
+      const turn = turnAfter(before, watched).then((isWanted) => {
+        return isWanted ? this.#accept(message, watched) : undefined;
+      });
+      return watched.done = this.#answerAfter(turn, message, watched, connection);
+    }
     let error: ErrorBody | undefined;
-    const start = async (): Promise<void> => {
-      try {
-        if (before && !await turnAfter(before, watched)) return;
-        await handlers.registerTrigger(instanceOf(message));
-        watched.accepted = true;
-      } catch (thrown) {
-        error = rejection(thrown);
+    try {
+      const accepted = this.#accept(message, watched);
+      if (accepted) {
+        return watched.done = this.#answerAfter(accepted, message, watched, connection);
       }
-    };
-    watched.done = start();
-    await watched.done;
+    } catch (thrown) {
+      error = rejection(thrown);
+    }
+    this.#answer(message, watched, connection, error);
+  }
+
+  /** Calls `registerTrigger`; `undefined` if it was synchronous. */
+  #accept(message: RegisterTrigger, watched: WatchedTrigger): Promise<void> | undefined {
+    const returned: unknown = watched.handlers.registerTrigger(instanceOf(message));
+    // An arrow function may return any value, not only a promise.
+    if (returned instanceof Object) {
+      return Promise.resolve(returned).then(() => void (watched.accepted = true));
+    }
+    watched.accepted = true;
+    return undefined;
+  }
+
+  async #answerAfter(
+    accepted: Promise<void>,
+    message: RegisterTrigger,
+    watched: WatchedTrigger,
+    connection: Connection,
+  ): Promise<void> {
+    let error: ErrorBody | undefined;
+    try {
+      await accepted;
+    } catch (thrown) {
+      error = rejection(thrown);
+    }
+    watched.done = undefined;
+    this.#answer(message, watched, connection, error);
+  }
+
+  #answer(
+    message: RegisterTrigger,
+    watched: WatchedTrigger,
+    connection: Connection,
+    error: ErrorBody | undefined,
+  ): void {
+    const { id } = message;
     if (error && this.#watched.get(id) === watched) this.#watched.delete(id);
     connection.send(resultFrame(message, error));
   }
@@ -119,7 +160,7 @@ export class ProvidedTriggers {
     if (watched.begin) return this.#drop(id, watched.begin);
     const stopped = watched.accepted
       ? this.#stop(id, watched)
-      : watched.done.then(() => watched.accepted ? this.#stop(id, watched) : undefined);
+      : watched.done?.then(() => watched.accepted ? this.#stop(id, watched) : undefined);
     if (!stopped) return; // Synchronous, as in most providers: nothing has to wait.
     const ending: EndingTrigger = { next: undefined };
     this.#ending.set(id, ending);

@@ -169,7 +169,7 @@ Deno.test("ProvidedTriggers passes on only the last of many triggers that wait w
   });
   await types.register(TRIGGER, connection);
 
-  const registered: Promise<void>[] = [];
+  const registered: (void | Promise<void>)[] = [];
   for (let n = 0; n < 100; n++) {
     registered.push(types.register({ ...TRIGGER, metadata: n }, connection));
   }
@@ -300,4 +300,21 @@ Deno.test("ProvidedTriggers accepts any return value of unregisterTrigger", asyn
 
   assert.deepEqual(reports, []);
   assert.equal(types.size, 0);
+});
+
+Deno.test("ProvidedTriggers answers at once for a provider that is synchronous", () => {
+  const { connection, sent, types } = setup();
+  const refused = setup({
+    registerTrigger() {
+      throw new Error("no such directory");
+    },
+  });
+
+  assert.equal(types.register(TRIGGER, connection), undefined);
+  assert.equal(refused.types.register(TRIGGER, refused.connection), undefined);
+
+  assert.deepEqual(sent, [ANSWER]);
+  const error = { code: "trigger_registration_failed", message: "no such directory" };
+  assert.deepEqual(refused.sent, [{ ...ANSWER, error }]);
+  assert.deepEqual([types.size, refused.types.size], [1, 0]);
 });
