@@ -69,7 +69,7 @@ function refuseElsewhere(host: string, path: string): void {
     Deno.networkInterfaces().some(({ address }) => address === host);
   if (isHere) return;
   const message =
-    `${path}: engine.host ${host} is no address of this machine, so its engine runs ` +
+    `${path}: engine.host ${host} is not an address of this machine, so its engine runs ` +
     "elsewhere; name it with --url or ENGINE_URL";
   throw new EngineError("config_invalid", message, { details: { problems: [message] } });
 }

@@ -75,7 +75,7 @@ Deno.test("projectAddress() does not look into the folders around", async () => 
 Deno.test("projectAddress() sends nothing to an address of another machine", async () => {
   await using it = await setup("engine: { host: 192.0.2.7, auth_token: '${SECRET}' }\n");
 
-  await assert.rejects(it.find({ SECRET: "s" }), /192\.0\.2\.7 is no address of this machine/);
+  await assert.rejects(it.find({ SECRET: "s" }), /192\.0\.2\.7 is not an address of this machine/);
 });
 
 Deno.test("projectAddress() writes an IPv6 address as URLs do", async () => {

@@ -42,7 +42,7 @@ function checkNats(view: ClusterView): DoctorCheck {
   const { cluster, connected, engines } = view;
   const others = engines.length - 1;
   if (!connected) {
-    const message = `NATS of cluster ${cluster} is away${
+    const message = `NATS of cluster ${cluster} cannot be reached${
       whyAway(view)
     }; calls of workers here go on`;
     const remedy = "Start its nodes, or correct engine.cluster and restart this engine";

@@ -64,7 +64,7 @@ const [HERE, OTHER] = VIEW.engines as [EngineRow, EngineRow];
 const slow = { ...OTHER.link!, queued_bytes: 2 * 1024 * 1024 };
 for (
   const [name, status, message, change] of [
-    ["cluster", "fail", /NATS of cluster shop is away/, { connected: false }],
+    ["cluster", "fail", /NATS of cluster shop cannot be reached/, { connected: false }],
     ["cluster", "warn", /0 other engines/, { engines: [HERE] }],
     ["cluster versions", "warn", /a 1\.0\.0, b 2\.0\.0/, {
       engines: [HERE, row("b", { version: "2.0.0" })],

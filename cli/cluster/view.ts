@@ -24,7 +24,7 @@ export async function readCluster(
   }
 }
 
-/** Why NATS is away, in parentheses. */
+/** Why NATS cannot be reached, in parentheses. */
 export function whyAway({ problem }: ClusterView): string {
   return problem === null || problem === undefined ? "" : ` (${problem})`;
 }
@@ -33,10 +33,10 @@ export function whyAway({ problem }: ClusterView): string {
 export function renderCluster(view: ClusterView): string[] {
   if (view.cluster === null) return [ALONE];
   const { cluster, connected, engines } = view;
-  const away = `is away${whyAway(view)}: this engine works alone until it is back`;
+  const away = `NATS cannot be reached${whyAway(view)}: this engine works alone until it is back`;
   return [
-    `Cluster ${cluster}: ${count(engines.length, "engine")}, NATS ${
-      connected ? "is reached" : away
+    `Cluster ${cluster}: ${count(engines.length, "engine")}, ${
+      connected ? "connected to NATS" : away
     }`,
     "",
     ...renderEngines(engines),

@@ -41,7 +41,7 @@ const VIEW: ClusterView = {
 
 Deno.test("a cluster is shown with its engines, links, keeper, log and ends of links", () => {
   assert.deepEqual(renderCluster(VIEW), [
-    "Cluster shop: 2 engines, NATS is reached",
+    "Cluster shop: 2 engines, connected to NATS",
     "",
     "ENGINE      STATE     AGE  RTT  CALLS OUT/IN  BYTES OUT/IN  QUEUED  VERSION",
     "a           here      -    -    -             -             -       1.0.0",
@@ -59,13 +59,13 @@ for (
     ["no keeper", { keeper: null }, /^Keeper: none; state, queues and cron wait for one$/m],
     ["a keeper without a link", { keeper: "33" }, /^Keeper: an engine without a link/m],
     ["no log", { log: null }, /^State: each engine keeps its own/m],
-    ["no NATS", { connected: false }, /NATS is away: this engine works alone/],
+    ["no NATS", { connected: false }, /NATS cannot be reached: this engine works alone/],
     ["Postgres", { log: { ...LOG, kind: "postgres", copies: null } }, /^Log: Postgres, refused/m],
     ["an unsafe log", { log: { ...LOG, require_sync: false } }, /not checked for sync/],
     [
       "NATS away",
       { connected: false, problem: "Authorization Violation" },
-      /away \(Auth.*\): this/,
+      /cannot be reached \(Auth.*\): this/,
     ],
     ["a log away", { log: { ...LOG, problem: "no answer" } }, /^Problem: no answer$/m],
   ] as const

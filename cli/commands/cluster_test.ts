@@ -7,7 +7,7 @@ Deno.test("cluster status shows engines, the keeper and the log, and asks for al
 
   assert.equal(await terminal.run("cluster", "status"), 0);
 
-  assert.equal(terminal.outLines[0], "Cluster shop: 0 engines, NATS is reached");
+  assert.equal(terminal.outLines[0], "Cluster shop: 0 engines, connected to NATS");
   assert.deepEqual(terminal.calls.map(({ payload }) => payload), [{ logs: true }]);
   assert.equal(terminal.openConnections, 0);
 });

@@ -162,7 +162,7 @@ async function changed(
   if (value !== null && typeof value === "object" && !Array.isArray(value)) {
     return withFields(value, fields);
   }
-  throw new UsageError(`The value of ${id} is no object; give all of it with --value`);
+  throw new UsageError(`The value of ${id} is not an object; give all of it with --value`);
 }
 
 /** The value with its references and masked secrets; an empty object if there is none yet. */

@@ -55,7 +55,7 @@ Deno.test("config set needs a value, and members need an object", async () => {
   assert.equal(await terminal.run("config", "set", "shop"), 2);
   assert.match(terminal.errText, /Missing value/);
   assert.equal(await terminal.run("config", "set", "shop", "a=1"), 2);
-  assert.match(terminal.errText, /no object; give all of it with --value/);
+  assert.match(terminal.errText, /is not an object; give all of it with --value/);
 });
 
 Deno.test("config get masks secrets unless they are asked for, and config history has the changes", async () => {

@@ -172,7 +172,7 @@ async function makeFolder(folder: string): Promise<void> {
   await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
   if (uid === null) return; // Windows: the user's profile belongs to the user.
   const info = await Deno.lstat(folder);
-  if (!info.isDirectory) throw new Error(`${folder} is no folder`);
+  if (!info.isDirectory) throw new Error(`${folder} is not a directory`);
   if (info.uid !== uid) throw new Error(`${folder} belongs to another user`);
   if (((info.mode ?? 0) & 0o077) !== 0) await Deno.chmod(folder, 0o700);
 }

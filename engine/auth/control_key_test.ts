@@ -179,7 +179,7 @@ Deno.test({
     await Deno.symlink(it.root, it.folder);
     await using key = await openControlKey(URL_HERE, it.log, { folder: it.folder });
 
-    assert.match(key.problem!, /is no folder/);
+    assert.match(key.problem!, /is not a directory/);
   },
 });
 

@@ -54,11 +54,11 @@ class GrantFields {
   texts(key: string): string[] | undefined {
     const list = this.#get(key);
     if (list === undefined) return undefined;
-    if (!Array.isArray(list)) throw this.#problem(`${key}: expected a list of texts`);
+    if (!Array.isArray(list)) throw this.#problem(`${key}: expected a list of strings`);
     if (list.length > RULES_MAX) throw this.#problem(`${key}: expected at most ${RULES_MAX}`);
     return list.map((item, at) => {
       if (typeof item === "string" && item !== "") return item;
-      throw this.#problem(`${key}[${at}]: expected a text`);
+      throw this.#problem(`${key}[${at}]: expected a string`);
     });
   }
 
@@ -91,7 +91,7 @@ class GrantFields {
     const prefix = this.#get("function_registration_prefix");
     if (prefix === undefined) return undefined;
     if (typeof prefix === "string" && prefix !== "" && prefix.length <= ID_CHARS_MAX) return prefix;
-    throw this.#problem("function_registration_prefix: expected a short text");
+    throw this.#problem("function_registration_prefix: expected a short string");
   }
 
   #get(key: string): Json | undefined {

@@ -109,11 +109,13 @@ export async function createToken(
     const before = records.find((each) => each.name === name);
     if (before && tokenState(before, now) === "valid") {
       throw invalid(
-        `There is a token ${name} already; revoke it first: engine token revoke ${name}`,
+        `Token ${name} exists already; revoke it first: engine token revoke ${name}`,
       );
     }
     if (kept.length >= TOKENS_MAX) {
-      throw invalid(`There are ${TOKENS_MAX} tokens, which is the most; revoke and reuse names`);
+      throw invalid(
+        `There are ${TOKENS_MAX} tokensalready, the maximum; revoke one: engine token revoke NAME`,
+      );
     }
     return [...kept, { id, hash: tokenHash(token), ...info }];
   });

@@ -48,7 +48,7 @@ Deno.test("a name is taken while its token is valid, and free once it has ended"
 
   await assert.rejects(createToken(it.path, { name: "ci" }, NOW + 9), {
     code: "INVALID_ARGUMENTS",
-    message: "There is a token ci already; revoke it first: engine token revoke ci",
+    message: "Token ci exists already; revoke it first: engine token revoke ci",
   });
   await createToken(it.path, { name: "ci" }, NOW + 10);
   await revokeToken(it.path, "ci", NOW + 11);

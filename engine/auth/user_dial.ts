@@ -40,7 +40,7 @@ export function dialAsUser(options: UserDialOptions): Dial {
     };
     const compare = async (used: string | undefined): Promise<void> => {
       if (await findKey(url) !== used && !isOver) {
-        transport?.close(1000, "the engine's key is another");
+        transport?.close(1000, "the engine has a new key");
       }
     };
     const open = async (): Promise<void> => {

@@ -90,7 +90,7 @@ Deno.test("dialAsUser() closes a connection when the key changes soon after, and
   clock.tick(1_500);
   await settle();
 
-  assert.deepEqual(heard, ["opened", "closed 1000 the engine's key is another"]);
+  assert.deepEqual(heard, ["opened", "closed 1000 the engine has a new key"]);
   assert.equal(clock.waiting, 0);
 });
 

@@ -61,7 +61,7 @@ const BAD_QUERY: Refusal = {
   status: 400,
   message: "A channel needs ?key=<access_key>&dir=read or dir=write",
 };
-const STOPPING = "the engine is shutting down";
+const STOPPING = "the engine is stopping";
 const CLAIMED = "this end of the channel is claimed already";
 const UNCLAIMED = `an end did not connect within ${CHANNEL_UNCLAIMED_MS / 1_000} s`;
 
@@ -164,7 +164,7 @@ export class ChannelTable implements Channels {
 
   #checkRoom(owned: number): void {
     if (owned >= CHANNELS_PER_OWNER_MAX) {
-      const message = `This worker has ${owned} open channels, which is the most; ` +
+      const message = `This worker has ${owned} open channels, the maximum; ` +
         "close those that are done, or connect to both ends";
       throw new EngineError("overloaded", message);
     }

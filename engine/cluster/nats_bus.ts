@@ -153,7 +153,7 @@ export class NatsBus implements Bus, AsyncDisposable {
       for (const subscription of this.#subscriptions) this.#subscribe(connection, subscription);
       void this.#watch(connection);
       this.#problem = "";
-      log.info("NATS is reached", { server: connection.getServer() });
+      log.info("connected to NATS", { server: connection.getServer() });
       this.#changed(true);
       this.#first.resolve(connection);
     } catch (thrown) {

@@ -60,7 +60,7 @@ export class Streams {
   /** Claims an end of a channel of another engine. */
   claim(life: string, { path, query }: Upgrade): Refusal | Accept {
     const link = this.#setup.linkTo(life);
-    if (!link) return { status: 404, message: "Channel not found: its engine is not there" };
+    if (!link) return { status: 404, message: "Channel not found: its engine is not connected" };
     const streams = mapOf(this.#claimed, link);
     if (streams.size >= CHANNELS_MAX) {
       return { status: 503, message: `The engine has ${CHANNELS_MAX} streams to that engine` };

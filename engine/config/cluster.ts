@@ -152,7 +152,7 @@ function tlsOf(section: Fields, absolute: AbsolutePath): ClusterTls | undefined 
 function readable(fields: Fields, key: string, path: string): string {
   try {
     if (Deno.statSync(path).isFile) return path;
-    fields.problem(key, "a file", `${received(path)}, which is none`);
+    fields.problem(key, "a file", `${received(path)}, which is not a file`);
   } catch {
     fields.problem(key, "a file", `${received(path)}, which cannot be read`);
   }

@@ -224,7 +224,7 @@ const BAD: readonly (readonly [title: string, text: string, ...problems: string[
     "config.yaml: expected a mapping with engine, log or workers, received a list (line 1)",
   ],
   [
-    "a text",
+    "a string",
     "hello\n",
     'config.yaml: expected a mapping with engine, log or workers, received "hello" (line 1)',
   ],
@@ -294,7 +294,7 @@ const BAD: readonly (readonly [title: string, text: string, ...problems: string[
     "config, received an unknown key; did you mean replicas? (line 7)",
     'workers[0].accel: expected one of auto, kvm, tcg, received "hvf" (line 4)',
     "workers[0].replicas: expected 1 to 64, received 0 (line 5)",
-    "workers[0].env: expected a mapping of names to texts, received a list (line 6)",
+    "workers[0].env: expected a mapping of names to strings, received a list (line 6)",
   ],
   [
     "replicas that are no number",
@@ -332,7 +332,7 @@ const BAD: readonly (readonly [title: string, text: string, ...problems: string[
   [
     "a token that is no text, without showing it",
     "engine:\n  auth_token: 12345\n",
-    "engine.auth_token: expected a text, received something else (line 2)",
+    "engine.auth_token: expected a string, received something else (line 2)",
   ],
   [
     "larger messages than SDKs receive",
@@ -350,7 +350,7 @@ const BAD: readonly (readonly [title: string, text: string, ...problems: string[
     "what a built-in worker refuses",
     "workers:\n  - name: engine-http\n    config:\n      prot: 1\n      mode: ajar\n" +
     "      limit: 11\n      host: 5\n",
-    "workers[0].config.host: expected a text, received 5 (line 7)",
+    "workers[0].config.host: expected a string, received 5 (line 7)",
     'workers[0].config.mode: expected one of open, shut, received "ajar" (line 5)',
     "workers[0].config.limit: expected at most 10, received 11 (line 6)",
     "workers[0].config.prot: expected a known key, received an unknown key (line 4)",

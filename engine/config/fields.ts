@@ -89,7 +89,7 @@ export class Fields {
   }
 
   /** A text that is not empty. A variable may have filled in what looks like a number. */
-  text(key: string, expected = "a text"): string | undefined {
+  text(key: string, expected = "a string"): string | undefined {
     this.#note(key, { type: "string" });
     const value = this.#get(key);
     const path = pathOf(this.#path, key);
@@ -106,7 +106,7 @@ export class Fields {
     if (typeof value === "string" || this.#source.isFilledIn(pathOf(this.#path, key))) {
       return this.text(key);
     }
-    return value === undefined ? undefined : this.problem(key, "a text", "something else");
+    return value === undefined ? undefined : this.problem(key, "a string", "something else");
   }
 
   /** A whole number within bounds. */
@@ -143,10 +143,10 @@ export class Fields {
     this.#note(key, { type: "array", items: { type: "string" } });
     const value = this.#get(key);
     if (value === undefined) return undefined;
-    if (!Array.isArray(value)) return this.problem(key, "a list of texts");
+    if (!Array.isArray(value)) return this.problem(key, "a list of strings");
     return value.flatMap((item, i) => {
       const isText = typeof item === "string" && item !== "";
-      const expected = isText ? check?.(item) : "a text";
+      const expected = isText ? check?.(item) : "a string";
       if (isText && expected === undefined) return [item];
       this.#problem(pathOf(pathOf(this.#path, key), i), expected!, received(item));
       return [];
@@ -173,14 +173,14 @@ export class Fields {
     const value = this.#get(key);
     const path = pathOf(this.#path, key);
     if (value === undefined) return {};
-    if (!isMapping(value)) return this.problem(key, "a mapping of names to texts") ?? {};
+    if (!isMapping(value)) return this.problem(key, "a mapping of names to strings") ?? {};
     const env: Record<string, string> = {};
     for (const [name, item] of Object.entries(value)) {
       const at = pathOf(path, name);
       if (!/^[A-Za-z_]\w*$/.test(name)) {
         this.#problem(at, "a name of letters, digits and _", received(name));
       } else if (item !== null && typeof item === "object") {
-        this.#problem(at, "a text", received(item));
+        this.#problem(at, "a string", received(item));
       } else env[name] = typeof item === "string" ? item : this.#source.textOf(at) ?? "";
     }
     return env;
@@ -294,7 +294,7 @@ export function issueTexts(
   return (issues as ConfigIssue[]).map((issue) => {
     const at = issue.path.reduce<string>((at, key) => pathOf(at, key), path);
     const value = issue.path.reduce<unknown>(memberOf, raw);
-    const what = typeof value === "string" && isSecretPath(at) ? "another text" : received(value);
+    const what = typeof value === "string" && isSecretPath(at) ? "another string" : received(value);
     return problemText(at, issue.expected, issue.received ?? what, source.lineOf(at));
   });
 }

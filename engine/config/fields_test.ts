@@ -36,13 +36,13 @@ Deno.test("Fields reports each kind of problem with path, value and line", () =>
   fields.texts("f", () => "something else");
 
   assert.deepEqual(problems, [
-    "a: expected a text, received 5 (line 1)",
+    "a: expected a string, received 5 (line 1)",
     'b: expected 1 to 9, received "abc" (line 2)',
     'c: expected true or false, received "yes" (line 3)',
     'd: expected one of red, green, received "blue" (line 4)',
-    'e: expected a list of texts, received "x" (line 5)',
-    "f[0]: expected a text, received 1 (line 6)",
-    'f[1]: expected a text, received "" (line 6)',
+    'e: expected a list of strings, received "x" (line 5)',
+    "f[0]: expected a string, received 1 (line 6)",
+    'f[1]: expected a string, received "" (line 6)',
   ]);
 });
 
@@ -68,7 +68,7 @@ Deno.test("Fields.secret() shows no value", () => {
   const { fields, problems } = setup("a: 123456\n", ["a"]);
 
   assert.equal(fields.secret("a"), undefined);
-  assert.deepEqual(problems, ["a: expected a text, received something else (line 1)"]);
+  assert.deepEqual(problems, ["a: expected a string, received something else (line 1)"]);
 });
 
 Deno.test("Fields offers the key that was probably meant", () => {
@@ -95,7 +95,7 @@ Deno.test("Fields.environment() reports odd names and values", () => {
 
   assert.deepEqual(problems, [
     'env.a-b: expected a name of letters, digits and _, received "a-b" (line 2)',
-    "env.C: expected a text, received a list (line 3)",
+    "env.C: expected a string, received a list (line 3)",
   ]);
 });
 
@@ -158,7 +158,7 @@ Deno.test("issueTexts() gives paths inside lists and their lines", () => {
 
   const texts = textsOf(schema, "config:\n  routes:\n    - path: /a\n    - path: 5\n");
 
-  assert.deepEqual(texts, ["config.routes[1].path: expected a text, received 5 (line 4)"]);
+  assert.deepEqual(texts, ["config.routes[1].path: expected a string, received 5 (line 4)"]);
 });
 
 Deno.test("issueTexts() does not show a value that may be a secret", () => {
@@ -171,7 +171,7 @@ Deno.test("issueTexts() does not show a value that may be a secret", () => {
   } catch (thrown) {
     const texts = issueTexts(thrown, "config", { auth_token: "a b" }, source);
     assert.deepEqual(texts, [
-      "config.auth_token: expected letters, received another text (line 2)",
+      "config.auth_token: expected letters, received another string (line 2)",
     ]);
   }
 });
@@ -212,6 +212,6 @@ Deno.test("issueTexts() uses the schema's own words", () => {
 
   assert.deepEqual(textsOf(schema, "config:\n  port: x\n  odd: y\n"), [
     'config.port: expected a free port, received "x" (line 2)',
-    'config.odd: expected a text that matches /@/, received "y" (line 3)',
+    'config.odd: expected a string that matches /@/, received "y" (line 3)',
   ]);
 });

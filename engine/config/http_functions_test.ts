@@ -40,7 +40,7 @@ Deno.test("what does not fit is a problem with its place", () => {
     ["http_functions: { allow: api.example.com }", /http_functions\.allow: expected a list/],
     ["http_functions: { allow: [a.test, 'a/b'] }", /allow\[1\]: expected a host such as/],
     ["http_functions: { allow: ['ftp://a.test'] }", /allow\[0\]: expected a host/],
-    ["http_functions: { allow: [7] }", /allow\[0\]: expected a text/],
+    ["http_functions: { allow: [7] }", /allow\[0\]: expected a string/],
     ["http_functions: { allow_private: 1 }", /allow_private: expected true or false/],
     ["http_functions: { auth_env: ['A-B'] }", /auth_env\[0\]: expected the name of an environment/],
     [`http_functions: { allow: [${"a.test,".repeat(1_001)}] }`, /at most 1000 entries/],

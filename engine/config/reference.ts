@@ -25,8 +25,8 @@ const TLS_TEXTS = {
 export const CONFIG_TEXTS: ReferenceTexts = {
   "engine": "The port for workers, and what one worker may use",
   "engine.host": "Address of the port for workers. Default: 127.0.0.1",
-  "engine.port": "Port for workers and the command line. Default: 49134",
-  "engine.auth_token": "What workers must send; without it no token is required",
+  "engine.port": "Port that workers and the command line connect to. Default: 49134",
+  "engine.auth_token": "Token that workers must send. Default: none is required",
   "engine.insecure":
     "Allows an address that other machines reach without auth_token. Default: false",
   "engine.allowed_origins":
@@ -36,24 +36,24 @@ export const CONFIG_TEXTS: ReferenceTexts = {
   "engine.tls.cert": TLS_TEXTS.cert,
   "engine.tls.key": TLS_TEXTS.key,
   "engine.max_message_bytes": "Longest message. Default: 64 MiB; at most 255 MiB",
-  "engine.invocation_timeout_ms": "Deadline of calls that name none. Default: 600000",
+  "engine.invocation_timeout_ms": "Deadline of calls that set no timeout_ms. Default: 600000",
   "engine.validate_payloads": "Checks payloads against request_format. Default: true",
   "engine.shared_functions":
-    "Functions that workers of different names may offer, such as tools::*. Default: all",
+    "Functions that workers with different names may offer, such as tools::*. Default: all",
   "engine.max_inflight_calls_per_worker":
     "Open calls of one worker; further ones fail with overloaded. Default: 10000",
   "engine.max_inflight_bytes_per_worker":
     "Bytes of unfinished calls and unsent frames of one worker. Default: 256 MiB",
   "engine.memory_mb":
-    "Memory for all that peers send, in MiB. Default: half of the memory, at most 2048",
+    "Memory for everything that peers send, in MiB. Default: half of the memory, at most 2048",
   "engine.heartbeat_ms":
-    "Time between pings; a worker that leaves one unanswered is suspect. Default: 20000",
+    "Time between pings; a worker that does not answer one is suspect. Default: 20000",
   "engine.silence_ms": "A connection that sends nothing for this long is closed. Default: 60000",
   "engine.listeners": "More ports for workers, each with tokens and rules of its own",
-  "engine.listeners[].name": "Name in logs and lists",
+  "engine.listeners[].name": "Name of the listener in logs and lists",
   "engine.listeners[].host": "Address. Default: 127.0.0.1",
   "engine.listeners[].port": "Port",
-  "engine.listeners[].auth_token": "What workers must send",
+  "engine.listeners[].auth_token": "Token that workers must send",
   "engine.listeners[].tokens": "Accepts tokens of engine token create. Default: false",
   "engine.listeners[].insecure": "Allows an address that other machines reach without any token",
   "engine.listeners[].allowed_origins": "Origins of web pages that may connect",
@@ -63,7 +63,8 @@ export const CONFIG_TEXTS: ReferenceTexts = {
   "engine.listeners[].middleware_function_id": "Function that gets every call of the listener",
   "engine.listeners[].rbac": "Access rules",
   "engine.listeners[].rbac.auth_function_id": "Function that decides about each connection",
-  "engine.listeners[].rbac.auth_timeout_ms": "How long it, and each hook, may take. Default: 10000",
+  "engine.listeners[].rbac.auth_timeout_ms":
+    "How long this function and each hook may take. Default: 10000",
   "engine.listeners[].rbac.expose_functions": "Which functions may be called: rules, in order",
   "engine.listeners[].rbac.on_function_registration_function_id":
     "Function that decides about registrations of functions",
@@ -71,17 +72,17 @@ export const CONFIG_TEXTS: ReferenceTexts = {
     "Function that decides about registrations of triggers",
   "engine.listeners[].rbac.on_trigger_type_registration_function_id":
     "Function that decides about registrations of trigger types",
-  "engine.http_functions": "What functions whose implementation is a URL may request",
+  "engine.http_functions": "Limits on the URLs that functions served by HTTP may request",
   "engine.http_functions.allow": "Hosts, such as api.example.com or *.example.com:8443",
   "engine.http_functions.allow_private":
     "Allows addresses of private networks and of this machine. Default: false",
   "engine.http_functions.auth_env": "Environment variables of the engine that their auth may use",
-  "engine.cluster": "Several engines as one, over NATS",
+  "engine.cluster": "Joins several engines into a cluster, over NATS",
   "engine.cluster.name": "Name that all engines of the cluster share",
   "engine.cluster.nats": "Addresses of NATS nodes, such as nats://n1:4222",
-  "engine.cluster.user": "User at NATS, with password",
+  "engine.cluster.user": "User name for NATS, with password",
   "engine.cluster.password": "Password of that user",
-  "engine.cluster.token": "Token at NATS, in place of a user",
+  "engine.cluster.token": "Token for NATS, in place of a user",
   "engine.cluster.credentials": "Path of a NATS credentials file, in place of a user",
   "engine.cluster.tls": "Certificates for NATS",
   "engine.cluster.tls.ca": "PEM file of the authority that issued the certificate of NATS",
@@ -100,19 +101,19 @@ export const CONFIG_TEXTS: ReferenceTexts = {
   "engine.cluster.far_calls":
     "Calls by which workers here may be busier before another engine gets one. Default: 16",
   "log": "The log of the engine",
-  "log.level": "Least level that is logged. Default: info",
+  "log.level": "Lowest level that is logged. Default: info",
   "log.format": "text, json, or auto (default): text on a terminal",
   "workers": "Built-in workers by name, and directories with an engine.worker.yaml by path",
   "workers[].name": "Name of a built-in worker, or that in the engine.worker.yaml of the path",
   "workers[].path": "Directory of the worker, relative to config.yaml",
   "workers[].isolation": "microvm or process. Default: that of the manifest, else microvm on Linux",
   "workers[].accel": "Accelerator of its microVM: auto (default), kvm, or tcg (emulation)",
-  "workers[].replicas": "How many run. Default: as the manifest says, else 1",
+  "workers[].replicas": "Number of replicas. Default: as the manifest says, else 1",
   "workers[].required": "The engine is not ready (/readyz) while the worker is not. Default: false",
   "workers[].env": "Environment variables",
   "workers[].config": "Settings of a built-in worker",
   "engine-state.durability":
-    "always (default): writes are on disk before they are answered; interval: soon after",
+    "always (default): a write is on disk before its caller gets the result; interval: soon after",
   "engine-state.flush_ms": "With interval: longest time until they are on disk",
   "engine-http.host": "Address. Default: 127.0.0.1",
   "engine-http.port": "Port. Default: 3111",
@@ -122,54 +123,56 @@ export const CONFIG_TEXTS: ReferenceTexts = {
   "engine-http.streamed_body_bytes_max": "Longest body that is read as a stream. Default: 1 GiB",
   "engine-http.concurrency_max": "Requests at the same time. Default: 1024",
   "engine-http.cors": "Which pages of other origins may read responses",
-  "engine-http.cors.origins": "Origins beside the same host and this machine; *: all",
+  "engine-http.cors.origins": "Origins besides the same host and this machine; *: all",
   "engine-http.cors.methods": "Methods that such pages may use",
-  "engine-http.allowed_hosts": "Names that requests may address, beside localhost and IP addresses",
+  "engine-http.allowed_hosts":
+    "Host names that requests may use, besides localhost and IP addresses",
   "engine-http.middleware": "Functions that are called before every route",
   "engine-http.middleware[].function_id": "Id of the function",
-  "engine-http.middleware[].priority": "The lower runs first. Default: 0",
+  "engine-http.middleware[].priority": "Middleware with a lower priority runs first. Default: 0",
   "engine-http.websockets_max": "WebSockets at the same time. Default: 10000",
-  "engine-http.auth_token": "What requests must send as a bearer token; empty: none",
+  "engine-http.auth_token": "Bearer token that requests must send; empty: none",
   "engine-http.insecure": "Allows an address that other machines reach without auth_token",
   "engine-http.openapi": "Serves /openapi.json. Default: false",
   "engine-console.host": "Address of the page. Default: 127.0.0.1",
   "engine-console.port": "Port of the page. Default: 3113",
-  "engine-console.token": "What the page asks for; needed on an address that other machines reach",
+  "engine-console.token":
+    "Token that the page asks for; required on an address that other machines reach",
   "engine-console.allowed_hosts":
-    "Names that browsers may open it by, beside localhost and IP addresses",
+    "Host names that browsers may use, besides localhost and IP addresses",
   "engine-queue.queues": "Settings by name of the queue; every queue exists without an entry",
   "engine-queue.queues{}.type": "standard (default), or fifo: one job of a group at a time",
   "engine-queue.queues{}.message_group_field":
     "Member of the payload that selects the group of a fifo queue",
-  "engine-queue.queues{}.max_retries": "Attempts in all. Default: 3",
+  "engine-queue.queues{}.max_retries": "Attempts in total, the first included. Default: 3",
   "engine-queue.queues{}.concurrency": "Jobs at the same time. Default: 10",
   "engine-queue.queues{}.concurrency_per_worker":
     "Jobs of one function that each of its workers gets at the same time",
   "engine-queue.queues{}.backoff_ms":
-    "Delay before the second attempt, then twice as long each. Default: 1000",
+    "Delay before the second attempt; doubles with each further attempt. Default: 1000",
   "engine-queue.queues{}.backoff_max_ms": "Longest delay. Default: 3600000",
   "engine-queue.queues{}.jitter": "Share by which delays vary. Default: 0.1",
   "engine-queue.queues{}.timeout_ms": "How long one attempt may take",
   "engine-queue.queues{}.poll_interval_ms":
     "Delay of a job whose function is overloaded. Default: 100",
-  "engine-queue.queues{}.rate": "Jobs that begin within a time",
-  "engine-queue.queues{}.rate.jobs": "How many",
-  "engine-queue.queues{}.rate.per_ms": "Within which time. Default: 1000",
-  "engine-queue.queues{}.expires_ms": "A job that has not begun by then is dead",
+  "engine-queue.queues{}.rate": "Limits how many jobs begin within a time",
+  "engine-queue.queues{}.rate.jobs": "Number of jobs",
+  "engine-queue.queues{}.rate.per_ms": "Length of that time. Default: 1000",
+  "engine-queue.queues{}.expires_ms": "A job that has not begun by then becomes a dead letter",
   "engine-pubsub.max_message_bytes": "Longest message",
   "engine-pubsub.max_waiting_calls":
     "Unanswered calls of one subscribed worker; further messages for it are lost",
   "engine-pubsub.max_unsent_bytes":
     "Unsent bytes of one subscribed worker; further messages for it are lost",
-  "engine-cron.timezone": "Time zone of triggers that name none. Default: UTC",
+  "engine-cron.timezone": "Time zone of triggers that set no timezone. Default: UTC",
   "engine-stream.host": "Address of the port for subscribers. Default: 127.0.0.1",
   "engine-stream.port": "Port for subscribers. Default: 3112",
   "engine-stream.auth_function": "Function that decides about each subscriber",
-  "engine-stream.call_timeout_ms": "How long it may take. Default: 10000",
+  "engine-stream.call_timeout_ms": "How long that function may take. Default: 10000",
   "engine-stream.connections_max": "Subscribers at the same time. Default: 10000",
-  "engine-stream.allowed_origins": "Origins of pages that may connect, beside this machine's",
+  "engine-stream.allowed_origins": "Origins of pages that may connect, besides this machine's",
   "engine-stream.allowed_hosts":
-    "Names that clients may address, beside localhost and IP addresses",
+    "Host names that clients may use, besides localhost and IP addresses",
   "engine-stream.insecure":
     "Allows an address that other machines reach without auth_function. Default: false",
   "engine-configuration.environment":
@@ -179,7 +182,7 @@ export const CONFIG_TEXTS: ReferenceTexts = {
   "engine-observability.traces.enabled": "Records calls. Default: true",
   "engine-observability.traces.sampling":
     "Share of new traces that is recorded, 0 to 1. Default: 1",
-  "engine-observability.traces.rules": "Exceptions by function; the first that matches applies",
+  "engine-observability.traces.rules": "Exceptions for single functions; the first match applies",
   "engine-observability.traces.rules[].operation": "Id of the function, with * for anything",
   "engine-observability.traces.rules[].rate": "Share that is recorded, 0 to 1",
   "engine-observability.traces.memory_mb": "Memory of recorded calls. Default: 32",
@@ -188,8 +191,9 @@ export const CONFIG_TEXTS: ReferenceTexts = {
   "engine-observability.logs": "Stored log records",
   "engine-observability.logs.memory_mb": "Memory of log records. Default: 16",
   "engine-observability.logs.disk_mb": "Disk space of log records; 0 (default): no files",
-  "engine-observability.logs.level": "Least level that is stored. Default: debug",
-  "engine-observability.redact": "Names or JSON pointers of values that no record contains",
+  "engine-observability.logs.level": "Lowest level that is stored. Default: debug",
+  "engine-observability.redact":
+    "Names or JSON pointers of values that are removed from every record",
   "engine-observability.metrics": "Counters, and rules about them",
   "engine-observability.metrics.prometheus": "Serves /metrics on the worker port. Default: true",
   "engine-observability.metrics.alerts": "Rules that call a function, or mark the console",
@@ -237,7 +241,7 @@ export const MANIFEST_TEXTS: ReferenceTexts = {
   "restart.max": "After this many exits within within_s the worker is failed. Default: 5",
   "restart.within_s": "Seconds. Default: 60",
   "restart.backoff_ms": "Wait before the first restart; doubles up to 30 s. Default: 1000",
-  "replicas": "How many run. Default: 1",
+  "replicas": "Number of replicas. Default: 1",
 };
 
 /** A value that a variable of the environment fills in. */

@@ -53,7 +53,7 @@ function readDotEnv(path: string): Environment {
 /** @throws {Error} The file is missing, not readable, no file, or too large. */
 function readBounded(path: string): string {
   const { size, isFile } = Deno.statSync(path);
-  if (!isFile) throw new Error("it is no file");
+  if (!isFile) throw new Error("it is not a file");
   if (size > INSERTED_BYTES_MAX) throw new Error(`it has more than ${INSERTED_BYTES_MAX} bytes`);
   return Deno.readTextFileSync(path);
 }

@@ -67,7 +67,7 @@ for (
   const [file, reason] of [
     ["missing", /engine\.auth_token: expected the file missing to be readable, received none/],
     ["large", /received it has more than 65536 bytes/],
-    [".", /received it is no file/],
+    [".", /received it is not a file/],
   ] as const
 ) {
   Deno.test(`a reference to the file ${file} is a problem of the key`, async () => {

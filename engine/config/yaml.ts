@@ -214,7 +214,7 @@ class YamlReader implements YamlText {
       const at = key as Node;
       const line = this.#lineAt(at);
       if (!yaml.isScalar(at) || at.value === null) {
-        this.#problem(path || this.file, "a text as key", "something else", line);
+        this.#problem(path || this.file, "a string as key", "something else", line);
         continue;
       }
       this.#noteAnchor(at);

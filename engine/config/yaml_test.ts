@@ -100,7 +100,7 @@ Deno.test("readYaml() reports what JSON cannot hold", () => {
 
   assert.deepEqual(problems, [
     "a: expected a number that JSON can hold, received .inf (line 1)",
-    "config.yaml: expected a text as key, received something else (line 2)",
+    "config.yaml: expected a string as key, received something else (line 2)",
   ]);
 });
 

@@ -129,7 +129,7 @@ export class CoreFunctions {
       return this.#refuse(caller, call, frame, thrown instanceof EngineError ? thrown.message : "");
     }
     if (triggers.countOf(caller) >= TRIGGERS_PER_WORKER_MAX) {
-      const message = `This worker has ${TRIGGERS_PER_WORKER_MAX} triggers, which is the most`;
+      const message = `This worker has ${TRIGGERS_PER_WORKER_MAX} triggers, the maximum`;
       return errorReplies.refuse(caller, call, failure("overloaded", message), frame);
     }
     const holding = registrations.take(caller, `Trigger ${id}`, frame.range);

@@ -574,7 +574,7 @@ export class Router {
 }
 
 /** The reason of closed connections and stopped calls. */
-const STOPPING = "the engine is going down";
+const STOPPING = "the engine is stopping";
 
 /** The error of a trigger or type beyond the bound of their number. */
 function fullError(what: string): ErrorBody {

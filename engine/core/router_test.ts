@@ -372,7 +372,7 @@ Deno.test("calls that are cut by a stop get an error frame before their connecti
   router.stopCalls();
 
   assert.equal(caller.connection.closing, undefined);
-  const details = { reason: "the engine is going down" };
+  const details = { reason: "the engine is stopping" };
   assert.deepEqual(only(caller), {
     type: "invocationresult",
     invocation_id: "i1",

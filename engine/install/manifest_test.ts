@@ -252,8 +252,8 @@ const BAD: readonly (readonly [title: string, text: string, ...problems: string[
     "runtime.kind: expected one of python, typescript, javascript, received nothing (line 2)",
     "scripts.start: expected a command, received 5 (line 3)",
     'isolation: expected one of microvm, process, received "vm" (line 6)',
-    "env: expected a mapping of names to texts, received a list (line 4)",
-    'watch: expected a list of texts, received "src" (line 5)',
+    "env: expected a mapping of names to strings, received a list (line 4)",
+    'watch: expected a list of strings, received "src" (line 5)',
   ],
   [
     "watching outside and globs that do not close",

@@ -97,7 +97,7 @@ export class FaultReports {
   /** A fault for which the engine stops. */
   fatal(thrown: unknown): void {
     const stack = thrown instanceof Error ? String(thrown.stack).slice(0, STACK_CHARS_MAX) : "";
-    this.#log.error("an error that nothing handles; the engine stops", {
+    this.#log.error("unhandled error; the engine stops", {
       reason: thrownText(thrown),
       stack,
     });

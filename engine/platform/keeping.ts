@@ -47,7 +47,10 @@ export class LocalKeeping implements Keeping {
         return await run(signal);
       } catch (thrown) {
         const reason = thrownText(thrown);
-        this.#setup.log.warn("work that runs in one place failed; it runs again", { role, reason });
+        this.#setup.log.warn(
+          "a task that only one engine of the cluster runs failed; it is started again",
+          { role, reason },
+        );
         await this.#pause(signal);
       }
     }

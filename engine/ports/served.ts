@@ -32,6 +32,6 @@ export interface ServedFunctions {
 
 /** Serves nothing, for tests and for cores without requests. */
 export const NO_SERVED_FUNCTIONS: ServedFunctions = {
-  problem: () => "this engine serves no functions by HTTP",
+  problem: () => "this engine does not run functions served by HTTP",
   open() {},
 };

@@ -178,7 +178,7 @@ export async function inTerminal(
 
 /** How a program ended, in words: `exit code 1` or `signal SIGKILL (out of memory)`. */
 export function describeEnd({ code, signal, reason }: Ended): string {
-  if (code === null && signal === null) return reason ?? "an unknown end";
+  if (code === null && signal === null) return reason ?? "an unknown exit status";
   const because = code === 127 ? reason ?? "a program that it needs was not found" : reason;
   const how = signal === null ? `exit code ${code}` : `signal ${signal}`;
   return because === undefined ? how : `${how} (${because})`;

@@ -148,7 +148,7 @@ Deno.test("describeEnd() appends the reason", () => {
   );
   assert.equal(describeEnd({ code: 1, signal: null, reason }), `exit code 1 (${reason})`);
   assert.equal(describeEnd({ code: null, signal: null, reason }), reason);
-  assert.equal(describeEnd({ code: null, signal: null }), "an unknown end");
+  assert.equal(describeEnd({ code: null, signal: null }), "an unknown exit status");
 });
 
 Deno.test("describeEnd() distinguishes exit codes and signals", () => {

@@ -85,7 +85,10 @@ function copyOf(backup: string, ready: string): StateCheck {
     return copyStateFile(backup, ready);
   } catch (thrown) {
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    throw new EngineError("INVALID_ARGUMENTS", `${backup} is no backup of a state (${reason})`);
+    throw new EngineError(
+      "INVALID_ARGUMENTS",
+      `${backup} is not a backup of the state (${reason})`,
+    );
   }
 }
 

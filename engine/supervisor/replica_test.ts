@@ -101,7 +101,7 @@ Deno.test("Replica restarts with growing waits and gives up after five quick exi
   const status = await supervisor.status("w");
   assert.equal(
     status.reason,
-    "Given up after it ended 5 times in short order: " +
+    "Given up after it ended 5 times in quick succession: " +
       "It ended with exit code 127 (a program that it needs was not found) before it was ready",
   );
   assert.deepEqual(status.tail, ["run 5"]);
@@ -196,7 +196,7 @@ Deno.test("Replica fails at once when the manifest is wrong, with every problem"
     'runtime.kind: expected one of python, typescript, javascript, received "cobol" (line 2); ' +
       "runtime.entry: expected the entry file, or scripts.start, or one of the files main.py, " +
       "worker.py, src/main.py, src/worker.py, received nothing (line 2); " +
-      'watch: expected a list of texts, received "src" (line 3)',
+      'watch: expected a list of strings, received "src" (line 3)',
   );
   assert.equal(there.launcher.programs.length, 0);
 });

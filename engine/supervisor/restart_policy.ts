@@ -122,7 +122,8 @@ export class UnexpectedExits {
         return { reason, next: { state: decision.failed ? "failed" : "stopped", text } };
       }
       case "give_up": {
-        const text = `Given up after it ended ${decision.exits} times in short order: ${reason}`;
+        const text =
+          `Given up after it ended ${decision.exits} times in quick succession: ${reason}`;
         return { reason, next: { state: "failed", text } };
       }
     }

@@ -169,7 +169,7 @@ Deno.test("UnexpectedExits gives up after too many exits, unless they are reset 
   const { exits, exit } = setup({ max: 3 });
   exit(1);
   exit(1);
-  const text = "Given up after it ended 3 times in short order: It ended with exit code 1";
+  const text = "Given up after it ended 3 times in quick succession: It ended with exit code 1";
   assert.deepEqual(exit(1).next, { state: "failed", text });
 
   exits.reset();

@@ -279,7 +279,7 @@ Deno.test("an edit that does not start stops at the first replica (stop-first); 
   const status = await there.until("w", ({ replicas }) => replicas[0]!.state === "failed");
   assert.equal(
     status.reason,
-    "Reload failed: Given up after it ended 5 times in short order: " +
+    "Reload failed: Given up after it ended 5 times in quick succession: " +
       "It ended with exit code 1 before it was ready; " +
       "2 of 3 replicas keep running the version before",
   );

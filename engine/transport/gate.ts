@@ -187,7 +187,7 @@ function makeClaimServed(
 
 const NO_STREAMS = "Nothing serves /stream; add the worker with: engine worker add engine-stream";
 const LIMITED_TOKEN =
-  "A token that allows some functions only follows no streams; create one without --allow";
+  "A token limited to some functions cannot follow streams; create one without --allow";
 
 function fullText(max: number): string {
   return `The engine serves ${max} connections and accepts no more`;

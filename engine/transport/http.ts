@@ -44,13 +44,13 @@ export interface UpgradeRequest extends Acceptance {
 }
 
 /** Reason of close code 1001, when the port closes. */
-export const GOING_AWAY_REASON = "engine is going down";
+export const GOING_AWAY_REASON = "engine is stopping";
 /** The head did not arrive in time. */
 export const TOO_SLOW: Answer = { status: 408, message: "The head of the request took too long" };
 
 const TOO_LONG: Answer = {
   status: 431,
-  message: `The head of a request may have ${UPGRADE_HEAD_BYTES_MAX} bytes`,
+  message: `The head of a request may have at most ${UPGRADE_HEAD_BYTES_MAX} bytes`,
 };
 const NO_HTTP = badRequest("This is not HTTP/1.1");
 const PHRASES: Readonly<Record<number, string>> = {
@@ -102,7 +102,7 @@ export function checkUpgrade(
   if (problem) return problem;
   const { headers } = head;
   const url = urlOf(head.target);
-  if (!url) return badRequest("The target of the request is no path");
+  if (!url) return badRequest("The target of the request is not a path");
   const upgrade = { path: url.pathname, query: url.searchParams, headers, address };
   const isBatching = mayBatch && url.pathname === "/" &&
     listed(headers.get("sec-websocket-protocol"), BATCH_PROTOCOL);
@@ -213,7 +213,7 @@ export const NO_PAGE: Answer = {
 /** For another version than that of RFC 6455. */
 export const OTHER_VERSION: Answer = {
   status: 426,
-  message: "Only WebSocket version 13 is spoken here",
+  message: "This port supports only WebSocket version 13",
   headers: { "sec-websocket-version": "13" },
 };
 /** For plain HTTP on a port with TLS; the status is that of RFC 2817. */
@@ -223,7 +223,7 @@ export const TLS_HERE: Answer = {
   headers: { upgrade: "TLS/1.2, HTTP/1.1" },
 };
 /** While the port closes. */
-export const GOING_DOWN: Answer = { status: 503, message: "The engine is going down" };
+export const STOPPING: Answer = { status: 503, message: "The engine is stopping" };
 /** When the limit of the port is reached. */
 export const TOO_MANY: Answer = { status: 503, message: "Too many connections" };
 

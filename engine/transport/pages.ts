@@ -97,7 +97,7 @@ export class Pages {
 
 const LIMITED: Refusal = {
   status: 403,
-  message: "A token that allows some functions only opens no pages; create one without --allow",
+  message: "A token limited to some functions cannot open pages; create one without --allow",
 };
 
 /** Whether a `Host` is a name of this machine only, or an address. */

@@ -14,7 +14,6 @@ import {
   type Answer,
   checkUpgrade,
   GOING_AWAY_REASON,
-  GOING_DOWN,
   isPageRequest,
   pageAnswer,
   pageRequestOf,
@@ -23,6 +22,7 @@ import {
   refusalResponse,
   type RequestHead,
   responseBytes,
+  STOPPING,
   TLS_HERE,
   TOO_MANY,
   TOO_SLOW,
@@ -280,7 +280,7 @@ class RawListener implements Listener {
     const mayBatch = this.#options.maxMessageBytes >= BATCH_BYTES_MAX;
     const wanted = checkUpgrade(head, address, mayBatch);
     if ("status" in wanted) return await request.refuse(wanted);
-    if (this.#closed) return await request.refuse(GOING_DOWN);
+    if (this.#closed) return await request.refuse(STOPPING);
     if (this.#connections >= this.#maxConnections) {
       this.#reportFull(address);
       return await request.refuse(TOO_MANY);
@@ -462,7 +462,7 @@ export class RawRequest {
   /** The port closes: a request that has begun gets that as its response. */
   close(): void {
     if (this.#hasResponse) return;
-    if (this.#hasBegun) this.#late = this.refuse(GOING_DOWN);
+    if (this.#hasBegun) this.#late = this.refuse(STOPPING);
     else this.destroy();
   }
 

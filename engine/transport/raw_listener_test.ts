@@ -155,7 +155,7 @@ Deno.test("a head that is not complete when the port closes is answered with 503
 
   request.close();
 
-  assert.match(await pair.answer(), /^HTTP\/1\.1 503 .*\r\n\r\nThe engine is going down/s);
+  assert.match(await pair.answer(), /^HTTP\/1\.1 503 .*\r\n\r\nThe engine is stopping/s);
   pair.peer.close();
   assert.equal(await asked, undefined);
 });

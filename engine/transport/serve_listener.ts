@@ -54,13 +54,13 @@ import {
   type Answer,
   bodyOf,
   GOING_AWAY_REASON,
-  GOING_DOWN,
   isPageRequest,
   NO_PAGE,
   OTHER_VERSION,
   pageAnswer,
   PORT_SETTINGS,
   refusalResponse,
+  STOPPING,
   TOO_MANY,
   wantsUpgrade,
 } from "./http.ts";
@@ -390,7 +390,7 @@ class ServeListener implements Listener {
 
   #respond(request: Request, address: string): Response | Promise<Response> {
     if (!wantsUpgrade(request.headers)) return this.#servePage(request, address);
-    if (this.#closed) return toResponse(GOING_DOWN);
+    if (this.#closed) return toResponse(STOPPING);
     const max = Math.min(CONNECTIONS_MAX, this.#options.maxSockets ?? CONNECTIONS_MAX);
     if (this.#sockets.size >= max) {
       if (this.#warnings.allow(performance.now())) {

@@ -464,7 +464,7 @@ class LateTransport implements Transport {
       this.#transport = transport;
       if (this.#isClosed) transport.close();
     } catch (thrown) {
-      this.close(1006, `the address or the token cannot be had: ${thrownText(thrown)}`);
+      this.close(1006, `the address or the token cannot be obtained: ${thrownText(thrown)}`);
     }
   }
 }
@@ -484,7 +484,7 @@ function syncOf({ items, timestamp }: FollowedTopic, missed: number): SyncEvent 
 /** @throws {EngineError} `INVALID_ARGUMENTS` for a token that no subprotocol can be. */
 function checkToken(token: unknown, tokenIn: StreamClientOptions["tokenIn"]): void {
   if (token === undefined) return;
-  if (typeof token !== "string" || token === "") throw invalid("The token must be text");
+  if (typeof token !== "string" || token === "") throw invalid("The token must be a string");
   if (tokenIn === "query" || /^[\w!#$%&'*+.^`|~-]+$/.test(token)) return;
   const allowed = "letters, digits and !#$%&'*+-.^_`|~";
   throw invalid(

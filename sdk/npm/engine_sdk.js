@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:4309fb9c7208f37940922dc37d33867c1e2eb03b0d83b4040a40036c562bf3bd
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:33215d310ff6a6c82a0ec7ace5ffca76861dc99c65760eb97770ed688e9f8b4a
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -4862,7 +4862,7 @@ function withoutSecrets(url) {
 }
 function checkId(what, id, example) {
   if (typeof id !== "string" || id === "") {
-    throw invalid(`${what} must be text such as ${example}, got ${show(id)}`);
+    throw invalid(`${what} must be a string such as ${example}, got ${show(id)}`);
   }
   if (id.length > ID_CHARS_MAX) {
     throw invalid(`${what} has ${id.length} characters; at most ${ID_CHARS_MAX} are allowed`);
@@ -4873,11 +4873,11 @@ function checkEnqueue({ type: _type, queue, ...options }) {
   const known = ENQUEUE_OPTIONS;
   const unknown = Object.keys(options).find((name) => !known.includes(name));
   if (unknown === void 0) return;
-  throw invalid(`${show(unknown)} is no option of an enqueue; there are ${known.join(", ")}`);
+  throw invalid(`${show(unknown)} is not an option of an enqueued call; the options are ${known.join(", ")}`);
 }
 function checkNamespace(namespace) {
   if (namespace === void 0 || typeof namespace === "string" && namespace !== "") return;
-  throw invalid(`A namespace must be text, got ${show(namespace)}; leave it out for default`);
+  throw invalid(`A namespace must be a string, got ${show(namespace)}; leave it out for default`);
 }
 function checkCallable(what, callable) {
   if (typeof callable !== "function") {
@@ -7382,19 +7382,19 @@ function withToken(url, headers) {
 var TLS_HINTS = [
   [
     /wrong version number|InvalidContentType|EPROTO|packet length too long/i,
-    "no TLS is spoken there; dial ws:// instead of wss://"
+    "the engine there does not use TLS; dial ws:// instead of wss://"
   ],
   [
     /\b426\b|Expected HTTP\/|invalid HTTP version/i,
-    "TLS may be spoken there; dial wss:// instead of ws://"
+    "the engine there may use TLS; dial wss:// instead of ws://"
   ],
   [
     /altname|not valid for name|NotValidForName/i,
-    "the certificate there is for another name; dial one that it has"
+    "the certificate there is for another host name; dial a name that it lists"
   ],
   [
     /expired|NotValidYet|not yet valid/i,
-    "the certificate there does not hold at this time"
+    "the certificate there has expired, or is not valid yet"
   ],
   [
     /verify the first certificate|self[- ]signed|local issuer|UnknownIssuer|unknown ca\b/i,

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_browser.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:4309fb9c7208f37940922dc37d33867c1e2eb03b0d83b4040a40036c562bf3bd
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:33215d310ff6a6c82a0ec7ace5ffca76861dc99c65760eb97770ed688e9f8b4a
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {
@@ -540,7 +540,7 @@ function withoutSecrets(url) {
 }
 function checkId(what, id, example) {
   if (typeof id !== "string" || id === "") {
-    throw invalid(`${what} must be text such as ${example}, got ${show(id)}`);
+    throw invalid(`${what} must be a string such as ${example}, got ${show(id)}`);
   }
   if (id.length > ID_CHARS_MAX) {
     throw invalid(`${what} has ${id.length} characters; at most ${ID_CHARS_MAX} are allowed`);
@@ -1452,7 +1452,7 @@ var LateTransport = class {
       this.#transport = transport;
       if (this.#isClosed) transport.close();
     } catch (thrown) {
-      this.close(1006, `the address or the token cannot be had: ${thrownText(thrown)}`);
+      this.close(1006, `the address or the token cannot be obtained: ${thrownText(thrown)}`);
     }
   }
 };
@@ -1475,7 +1475,7 @@ function syncOf({ items, timestamp }, missed) {
 }
 function checkToken(token, tokenIn) {
   if (token === void 0) return;
-  if (typeof token !== "string" || token === "") throw invalid("The token must be text");
+  if (typeof token !== "string" || token === "") throw invalid("The token must be a string");
   if (tokenIn === "query" || /^[\w!#$%&'*+.^`|~-]+$/.test(token)) return;
   const allowed = "letters, digits and !#$%&'*+-.^_`|~";
   throw invalid(`A token that is sent as a subprotocol has only ${allowed}; or set tokenIn: "query"`);

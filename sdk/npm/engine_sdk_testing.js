@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_testing.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:4309fb9c7208f37940922dc37d33867c1e2eb03b0d83b4040a40036c562bf3bd
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:33215d310ff6a6c82a0ec7ace5ffca76861dc99c65760eb97770ed688e9f8b4a
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {
@@ -1674,7 +1674,7 @@ function valuesOf(field, least, most, names = []) {
     const at = names.indexOf(text.toUpperCase());
     const value = at >= 0 ? at + (names === MONTHS ? 1 : 0) : Number(text);
     if (text !== "" && Number.isInteger(value) && value >= least && value <= most) return value;
-    throw new Error(`Cron field ${JSON.stringify(field)}: ${JSON.stringify(text)} is no value of it`);
+    throw new Error(`Cron field ${JSON.stringify(field)}: ${JSON.stringify(text)} is not a value of it`);
   };
   const found = /* @__PURE__ */ new Set();
   for (const part of field.split(",")) {
@@ -1686,7 +1686,9 @@ function valuesOf(field, least, most, names = []) {
     const first = numberOf(from);
     const last = to !== void 0 ? numberOf(to) : part.includes("/") ? most : first;
     const by = Number(step);
-    if (!Number.isInteger(by) || by < 1) throw new Error(`Cron field ${field}: ${step} is no step`);
+    if (!Number.isInteger(by) || by < 1) {
+      throw new Error(`Cron field ${field}: ${step} is not a step`);
+    }
     for (let value = first; value <= last; value += by) found.add(value);
   }
   return new Set([
@@ -1729,7 +1731,7 @@ function addTopics(routing) {
 function topicOf(from) {
   const topic = from?.topic;
   if (typeof topic === "string" && topic !== "") return topic;
-  throw new EngineError("topic_not_set", "topic must be text");
+  throw new EngineError("topic_not_set", "topic must be a string");
 }
 function matches(pattern, topic) {
   const [wanted, parts] = [
@@ -1942,7 +1944,7 @@ var State = class {
 };
 function textOf(name, value) {
   if (typeof value === "string" && value !== "") return value;
-  throw new EngineError("deserialization_error", `state::*: ${name} must be text`);
+  throw new EngineError("deserialization_error", `state::*: ${name} must be a string`);
 }
 function applyOp(root, { type, path = "", value = null, by = 0 }) {
   const parts = Array.isArray(path) ? path.map(String) : path === "" ? [] : [
@@ -1955,7 +1957,7 @@ function applyOp(root, { type, path = "", value = null, by = 0 }) {
   }
   if (typeof root !== "object" || root === null || Array.isArray(root)) {
     const name = type === "decrement" ? "increment" : type;
-    throw new EngineError(`${name}.target_not_object`, "the target is no object");
+    throw new EngineError(`${name}.target_not_object`, "the target is not an object");
   }
   const [first, ...rest] = parts;
   const { [first]: member, ...others } = root;
@@ -1979,7 +1981,7 @@ function combined(type, now, value, by, isNested) {
       const change = type === "increment" ? by : -by;
       if (isMissing) return change;
       if (typeof now === "number") return now + change;
-      throw new EngineError(`${type}.not_number`, "the value is no number");
+      throw new EngineError(`${type}.not_number`, "the value is not a number");
     }
     case "append":
       if (isMissing) return typeof value === "string" && !isNested ? value : [
@@ -1990,7 +1992,7 @@ function combined(type, now, value, by, isNested) {
         value
       ];
       if (typeof now === "string" && typeof value === "string") return now + value;
-      throw new EngineError("append.type_mismatch", "the value is no list");
+      throw new EngineError("append.type_mismatch", "the value is not a list");
     case "merge":
       if (typeof value === "object" && value !== null && !Array.isArray(value)) {
         return {
@@ -1998,7 +2000,7 @@ function combined(type, now, value, by, isNested) {
           ...value
         };
       }
-      throw new EngineError("merge.value.not_an_object", "the value is no object");
+      throw new EngineError("merge.value.not_an_object", "the value is not an object");
     default:
       throw new EngineError("deserialization_error", `there is no operation ${type}`);
   }

@@ -81,7 +81,7 @@ function valuesOf(field: string, least: number, most: number, names: string[] = 
     const value = at >= 0 ? at + (names === MONTHS ? 1 : 0) : Number(text);
     if (text !== "" && Number.isInteger(value) && value >= least && value <= most) return value;
     throw new Error(
-      `Cron field ${JSON.stringify(field)}: ${JSON.stringify(text)} is no value of it`,
+      `Cron field ${JSON.stringify(field)}: ${JSON.stringify(text)} is not a value of it`,
     );
   };
   const found = new Set<number>();
@@ -91,7 +91,9 @@ function valuesOf(field: string, least: number, most: number, names: string[] = 
     const first = numberOf(from);
     const last = to !== undefined ? numberOf(to) : part.includes("/") ? most : first;
     const by = Number(step);
-    if (!Number.isInteger(by) || by < 1) throw new Error(`Cron field ${field}: ${step} is no step`);
+    if (!Number.isInteger(by) || by < 1) {
+      throw new Error(`Cron field ${field}: ${step} is not a step`);
+    }
     for (let value = first; value <= last; value += by) found.add(value);
   }
   return new Set([...found].sort((a, b) => a - b));

@@ -144,7 +144,7 @@ class State {
 
 function textOf(name: string, value: Json | undefined): string {
   if (typeof value === "string" && value !== "") return value;
-  throw new EngineError("deserialization_error", `state::*: ${name} must be text`);
+  throw new EngineError("deserialization_error", `state::*: ${name} must be a string`);
 }
 
 /** One operation of an update; the codes are those of PROTOCOL 5.1. */
@@ -157,7 +157,7 @@ function applyOp(root: Json, { type, path = "", value = null, by = 0 }: JsonObje
   }
   if (typeof root !== "object" || root === null || Array.isArray(root)) {
     const name = type === "decrement" ? "increment" : type;
-    throw new EngineError(`${name}.target_not_object`, "the target is no object");
+    throw new EngineError(`${name}.target_not_object`, "the target is not an object");
   }
   const [first, ...rest] = parts as [string, ...string[]];
   const { [first]: member, ...others } = root;
@@ -184,18 +184,18 @@ function combined(
       const change = type === "increment" ? by : -by;
       if (isMissing) return change;
       if (typeof now === "number") return now + change;
-      throw new EngineError(`${type}.not_number`, "the value is no number");
+      throw new EngineError(`${type}.not_number`, "the value is not a number");
     }
     case "append":
       if (isMissing) return typeof value === "string" && !isNested ? value : [value];
       if (Array.isArray(now)) return [...now, value];
       if (typeof now === "string" && typeof value === "string") return now + value;
-      throw new EngineError("append.type_mismatch", "the value is no list");
+      throw new EngineError("append.type_mismatch", "the value is not a list");
     case "merge":
       if (typeof value === "object" && value !== null && !Array.isArray(value)) {
         return { ...(isMissing ? {} : now as JsonObject), ...value };
       }
-      throw new EngineError("merge.value.not_an_object", "the value is no object");
+      throw new EngineError("merge.value.not_an_object", "the value is not an object");
     default:
       throw new EngineError("deserialization_error", `there is no operation ${type}`);
   }

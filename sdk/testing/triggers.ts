@@ -44,7 +44,7 @@ export function addTopics(routing: Routing): void {
 function topicOf(from: JsonObject | null): string {
   const topic = from?.topic;
   if (typeof topic === "string" && topic !== "") return topic;
-  throw new EngineError("topic_not_set", "topic must be text");
+  throw new EngineError("topic_not_set", "topic must be a string");
 }
 
 /** Whether a topic fits a pattern: `*` is one part, `>` at the end one or more. */

@@ -54,7 +54,7 @@ export function withoutSecrets(url: string): string {
  */
 export function checkId(what: string, id: unknown, example: string): asserts id is string {
   if (typeof id !== "string" || id === "") {
-    throw invalid(`${what} must be text such as ${example}, got ${show(id)}`);
+    throw invalid(`${what} must be a string such as ${example}, got ${show(id)}`);
   }
   if (id.length > ID_CHARS_MAX) {
     throw invalid(`${what} has ${id.length} characters; at most ${ID_CHARS_MAX} are allowed`);
@@ -72,13 +72,15 @@ export function checkEnqueue({ type: _type, queue, ...options }: EnqueueAction):
   const known: readonly string[] = ENQUEUE_OPTIONS;
   const unknown = Object.keys(options).find((name) => !known.includes(name));
   if (unknown === undefined) return;
-  throw invalid(`${show(unknown)} is no option of an enqueue; there are ${known.join(", ")}`);
+  throw invalid(
+    `${show(unknown)} is not an option of an enqueued call; the options are ${known.join(", ")}`,
+  );
 }
 
 /** @throws {EngineError} `INVALID_ARGUMENTS` for anything but `undefined` and a string. */
 export function checkNamespace(namespace: unknown): asserts namespace is string | undefined {
   if (namespace === undefined || (typeof namespace === "string" && namespace !== "")) return;
-  throw invalid(`A namespace must be text, got ${show(namespace)}; leave it out for default`);
+  throw invalid(`A namespace must be a string, got ${show(namespace)}; leave it out for default`);
 }
 
 /** @throws {EngineError} `INVALID_ARGUMENTS` for anything but a function. */

@@ -34,7 +34,7 @@ for (const id of ["", undefined, null, 7, {}, () => {}, "x".repeat(ID_CHARS_MAX 
 }
 
 Deno.test("checkId() reports the expected and the received value", () => {
-  const message = "function_id must be text such as math::add, got an object";
+  const message = "function_id must be a string such as math::add, got an object";
 
   assert.throws(() => checkId("function_id", {}, "math::add"), { message });
 });
@@ -45,7 +45,8 @@ Deno.test("checkEnqueue() rejects options that there are not", () => {
   const delayed = { type: "enqueue" as const, queue: "mail", delay: 5 };
   assert.throws(() => checkEnqueue(delayed), {
     code: "INVALID_ARGUMENTS",
-    message: /^"delay" is no option of an enqueue; there are id, delay_ms, run_at_ms, /,
+    message:
+      /^"delay" is not an option of an enqueued call; the options are id, delay_ms, run_at_ms, /,
   });
   assert.throws(() => checkEnqueue({ type: "enqueue", queue: "" }), INVALID);
 });

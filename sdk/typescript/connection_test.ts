@@ -90,11 +90,11 @@ Deno.test("ReconnectingConnection resets its count of failures when a connection
   }
 
   fake.transport.open();
-  fake.transport.drop(1001, "engine is going down");
+  fake.transport.drop(1001, "engine is stopping");
 
   assert.equal(connection.state, "reconnecting");
   assert.equal(clock.nextIn, 1_000);
-  const reason = "engine is going down";
+  const reason = "engine is stopping";
   assert.deepEqual(log.slice(-3), [`lost ${reason}`, "reconnecting", `failed ${reason} 1000`]);
 });
 
@@ -118,7 +118,7 @@ Deno.test("ReconnectingConnection waits twice as long with each refusal, up to 3
 
   fake.transport.open();
   opened.at(-1)!.judged!(true);
-  fake.transport.drop(1001, "engine is going down");
+  fake.transport.drop(1001, "engine is stopping");
   assert.equal(clock.nextIn, 1_000, "after it was let in");
   clock.tick(1_000);
   assert.equal(refuse(), 1_000);

@@ -62,17 +62,17 @@ function withToken(url: string, headers: Readonly<Record<string, string>>): stri
 const TLS_HINTS: readonly (readonly [RegExp, string])[] = [
   [
     /wrong version number|InvalidContentType|EPROTO|packet length too long/i,
-    "no TLS is spoken there; dial ws:// instead of wss://",
+    "the engine there does not use TLS; dial ws:// instead of wss://",
   ],
   [
     /\b426\b|Expected HTTP\/|invalid HTTP version/i,
-    "TLS may be spoken there; dial wss:// instead of ws://",
+    "the engine there may use TLS; dial wss:// instead of ws://",
   ],
   [
     /altname|not valid for name|NotValidForName/i,
-    "the certificate there is for another name; dial one that it has",
+    "the certificate there is for another host name; dial a name that it lists",
   ],
-  [/expired|NotValidYet|not yet valid/i, "the certificate there does not hold at this time"],
+  [/expired|NotValidYet|not yet valid/i, "the certificate there has expired, or is not valid yet"],
   [
     /verify the first certificate|self[- ]signed|local issuer|UnknownIssuer|unknown ca\b/i,
     "the certificate there is not trusted here; name the PEM file of its CA in " +

@@ -41,21 +41,21 @@ Deno.test("dialPlatform uses the global WebSocket on a platform without a proces
 
 Deno.test("withTlsHint() recognises the errors of Deno and Node", () => {
   const failures: Readonly<Record<string, readonly string[]>> = {
-    "no TLS is spoken there": [
+    "does not use TLS; dial ws://": [
       "received corrupt message of type InvalidContentType",
       "write EPROTO 80EC:error:0A00010B:SSL routines:ssl3_get_record:wrong version number",
     ],
-    "TLS may be spoken there": [
+    "may use TLS; dial wss://": [
       "HTTP 426",
       "Parse Error: Expected HTTP/, RTSP/ or ICE/",
       "failed to connect to WebSocket: Invalid status code: 426",
       "failed to connect to WebSocket: invalid HTTP version parsed",
     ],
-    "is for another name": [
+    "is for another host name": [
       "Hostname/IP does not match certificate's altnames: Host: localhost. is not in the cert's",
       'invalid peer certificate: certificate not valid for name "localhost"',
     ],
-    "does not hold at this time": [
+    "has expired, or is not valid yet": [
       "certificate has expired",
       "invalid peer certificate: Expired",
       "certificate is not yet valid",

@@ -140,10 +140,10 @@ Deno.test("a worker with whenDisconnected fail waits for its first attempt to co
   clock.tick(1_500);
   fake.transport.open("w-1");
   const sent = worker.trigger({ function_id: "a::sent" });
-  fake.transport.drop(1001, "the engine is going down");
+  fake.transport.drop(1001, "the engine is stopping");
   await assert.rejects(sent, {
     code: "invocation_stopped",
-    details: { reason: "the engine is going down" },
+    details: { reason: "the engine is stopping" },
   });
   await assert.rejects(worker.trigger({ function_id: "a::late" }), unreachable);
   await worker.shutdown();
@@ -408,7 +408,7 @@ Deno.test("a worker that access rules refuse waits longer each time, until it is
   assert.ok(refuse() > 1_399);
   assert.match(errors[0]!.message, /no key/);
   fake.transport.open("w-1");
-  fake.transport.drop(1001, "engine is going down");
+  fake.transport.drop(1001, "engine is stopping");
   assert.ok((clock.nextIn ?? 0) < 1_301);
   await worker.shutdown();
 });

@@ -31,7 +31,7 @@ Deno.test({
       assert.ok(codes.isSubsetOf(ERRORS), `${what}: ${[...codes]}`);
     }
     assert.equal(jobs.ran, jobs.put);
-    assert.match(lines.join("\n"), /Cluster test: 3 engines, NATS is reached/);
+    assert.match(lines.join("\n"), /Cluster test: 3 engines, connected to NATS/);
     assert.match(lines.join("\n"), /Killing engine [abc] with SIGKILL: it keeps the state/);
   },
 });

@@ -118,7 +118,7 @@ Deno.test(
     await untilCallable(caller, "w::echo");
 
     // B is on either of its nodes.
-    const port = Number(/NATS is reached.*?127\.0\.0\.1:(\d+)/.exec(b.stderr)![1]);
+    const port = Number(/connected to NATS.*?127\.0\.0\.1:(\d+)/.exec(b.stderr)![1]);
     const node = nats.nodes.find((one) => one.port === port)!;
 
     const { codes } = await endsAfter(caller, () => node.kill());

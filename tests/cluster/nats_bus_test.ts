@@ -69,7 +69,7 @@ Deno.test("messages and requests pass a nats-server, in order", options, async (
 });
 
 Deno.test(
-  "a bus starts while NATS is away, and notices when it is lost and back",
+  "a bus starts while NATS cannot be reached, and notices when it is lost and back",
   options,
   async () => {
     await using nats = await startNats({ jetstream: false });

@@ -29,7 +29,7 @@ Deno.test({
       status = await print("cluster", "status");
       return /Applied: a message \d+, all; b message \d+, all/.test(status);
     }, () => status);
-    assert.match(status, /^Cluster test: 2 engines, NATS is reached/);
+    assert.match(status, /^Cluster test: 2 engines, connected to NATS/);
     assert.match(status, /^[ab] \(keeper\)/m);
     assert.match(status, /^Log: JetStream, 3 copies/m);
     assert.match(await print("functions", "shop"), /^shop::price +b +b/m);

@@ -118,7 +118,7 @@ proveOnWire("reattach and close", {
 
     const stopped = wire.engine.stop({ drain: false });
 
-    const details = { reason: "the engine is going down" };
+    const details = { reason: "the engine is stopping" };
     const error = { code: "invocation_stopped", message: "Invocation stopped", details };
     assert.deepEqual((await caller.receive() as { error?: unknown }).error, error);
     assert.equal((await caller.closeFrame()).code, 1001);

@@ -95,7 +95,7 @@ Deno.test("another error stops the engine in order, with exit code 1", async () 
   const status = await engine.kill("SIGUSR2");
 
   assert.equal(status.code, 1);
-  assert.match(engine.stderr, /an error that nothing handles; the engine stops/);
+  assert.match(engine.stderr, /unhandled error; the engine stops/);
   assert.match(engine.stderr, /Stopped after an error/);
   assert.equal(await slow, 7); // It was drained.
   await until(() => !isAlive(pid));
@@ -213,7 +213,7 @@ Deno.test("idle sockets on every port leave descriptors for state, config and wo
   for (const connection of idle) connection.close();
   await until(() => worker.trigger({ function_id: "late::here", payload: {} }).then(() => true));
   await worker.shutdown();
-  assert.doesNotMatch(engine.stderr, /Uncaught|an error that nothing handles/);
+  assert.doesNotMatch(engine.stderr, /Uncaught|unhandled error/);
 });
 
 Deno.test("a worker that is stopped by a signal is suspect, wherever workers are shown", async () => {

@@ -130,8 +130,8 @@ Deno.test({
 
     assert.deepEqual([untrusted.code, plainly.code, tlsless.code], [1, 1, 1]);
     assert.match(untrusted.stderr, /certificate there is not trusted here; .* DENO_CERT/);
-    assert.match(plainly.stderr, /TLS may be spoken there; dial wss:\/\/ instead of ws:/);
-    assert.match(tlsless.stderr, /no TLS is spoken there; dial ws:\/\/ instead of wss:/);
+    assert.match(plainly.stderr, /the engine there may use TLS; dial wss:\/\/ instead of ws:/);
+    assert.match(tlsless.stderr, /the engine there does not use TLS; dial ws:\/\/ instead of wss:/);
     await until(() => test.engine.stderr.includes("the peer has to dial wss://"));
     await until(() => plain.stderr.includes("the peer has to dial ws://"));
   },
@@ -167,7 +167,7 @@ except Exception as error:
       stderr: "null",
     }).output();
 
-    assert.match(String(await trusting.said()), /certificate there is for another name/);
+    assert.match(String(await trusting.said()), /certificate there is for another host name/);
     assert.match(String(await untrusting.said()), /is not trusted here; .* NODE_EXTRA_CA_CERTS/);
     const said = new TextDecoder().decode(python.stdout);
     assert.match(said, /is not trusted here; name the PEM file of its CA in SSL_CERT_FILE/);

@@ -261,7 +261,7 @@ export class Configurations {
   async #checkRoom(id: string): Promise<void> {
     const known = await this.#known();
     if (known.has(id) || known.size < ENTRIES_MAX) return;
-    const message = `There are ${ENTRIES_MAX} configurations, as many as there may be`;
+    const message = `There are ${ENTRIES_MAX} configurations already, the maximum`;
     throw new EngineError("overloaded", message, { retryable: false });
   }
 
@@ -383,7 +383,8 @@ function invalidRequest(op: string, problem: string): EngineError {
 function checkId(id: string): void {
   if (CONFIGURATION_ID.test(id)) return;
   const shown = JSON.stringify(id.length > 80 ? `${id.slice(0, 80)}…` : id);
-  const message = `${shown} is no id of a configuration: 1 to 64 lower case letters, digits, _ ` +
+  const message =
+    `${shown} is not an id of a configuration: 1 to 64 lower case letters, digits, _ ` +
     "and -";
   throw new EngineError("INVALID_ID", message);
 }

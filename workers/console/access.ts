@@ -71,7 +71,7 @@ export function requestProblem(
   const { headers } = request;
   const host = headers.get("host") ?? "";
   const name = nameOf(host);
-  if (name === undefined) return "The request names no host";
+  if (name === undefined) return "The header Host of the request is missing or invalid";
   if (at.isLoopback ? !isLoopback(name) && !at.hosts.names(name) : !at.hosts.allows(host)) {
     return at.isLoopback
       ? "The console listens on this machine only; open it as 127.0.0.1 or localhost"

@@ -81,7 +81,7 @@ export class BrowserConnection {
     this.#outbox = new Outbox(socket, clock, (reason) => this.close(TRY_LATER_CLOSE, reason));
     this.#cancelWait = clock.after(
       HELLO_MS,
-      () => this.close(POLICY_VIOLATION_CLOSE, "no hello came"),
+      () => this.close(POLICY_VIOLATION_CLOSE, "the page sent no hello"),
     );
   }
 
@@ -147,7 +147,7 @@ export class BrowserConnection {
   }
 
   #hello(token: string): void {
-    if (this.#rights) return this.close(POLICY_VIOLATION_CLOSE, "hello came twice");
+    if (this.#rights) return this.close(POLICY_VIOLATION_CLOSE, "the page sent hello twice");
     const { version, engine, clock } = this.#services;
     this.#cancelWait();
     const rights = this.#services.rightsOf(token);
@@ -160,7 +160,7 @@ export class BrowserConnection {
       return;
     }
     if (this.#services.admit?.(rights) === false) {
-      return this.close(TRY_LATER_CLOSE, "as many pages are open as may be; close one");
+      return this.close(TRY_LATER_CLOSE, "too many pages are open; close one");
     }
     this.#rights = rights;
     const engine_url = this.#services.engineUrl();
@@ -178,7 +178,8 @@ export class BrowserConnection {
     rights: Rights,
   ): void {
     if (this.#open.size >= OPEN_REQUESTS_MAX) {
-      const text = `This page has ${OPEN_REQUESTS_MAX} requests open, which is the most`;
+      const text =
+        `This page has ${OPEN_REQUESTS_MAX} requests open, the maximum; wait until one has ended`;
       throw new EngineError("overloaded", text);
     }
     switch (message.type) {
@@ -243,7 +244,7 @@ export class BrowserConnection {
     const abort = new AbortController();
     const began = clock.now();
     const duration = (): number => clock.now() - began;
-    const end = (): void => abort.abort(new EngineError("cancelled", "The page ended it"));
+    const end = (): void => abort.abort(new EngineError("cancelled", "The page ended the request"));
     this.#open.set(id, end);
     const settle = (message: () => ConsoleMessage): void => {
       if (this.#open.get(id) !== end) return; // Ended by the page; the id may be in use again.

@@ -134,7 +134,7 @@ Deno.test("BrowserConnection closes when no hello arrives in time", () => {
 
   clock.tick(HELLO_MS);
 
-  assert.deepEqual(socket.closedWith, [1008, "no hello came"]);
+  assert.deepEqual(socket.closedWith, [1008, "the page sent no hello"]);
 });
 
 Deno.test("BrowserConnection forwards every field of a call, and sends the result", async () => {

@@ -130,7 +130,7 @@ export class QueryFeeds {
   #open(key: string, wanted: QueryToWatch): QueryFeed {
     const max = wanted.isOperator ? QUERIES_MAX : GUEST_QUERIES_MAX;
     if (this.#feeds.size >= max) {
-      const message = `${max} queries are watched, which is the most; close a page`;
+      const message = `${max} queries are watched already, the maximum; close a page`;
       throw new EngineError("overloaded", message);
     }
     const feed: QueryFeed = new QueryFeed({

@@ -205,17 +205,21 @@ export class ConsoleServer implements AsyncDisposable {
       });
       if (problem === OTHER_PAGE) this.#refused.report(raw.headers.get("origin") ?? "");
       if (problem !== undefined) return refuse(403, problem);
-      if (method !== "GET" && method !== "HEAD") return refuse(405, "Only GET is answered here");
+      if (method !== "GET" && method !== "HEAD") {
+        return refuse(405, "The console answers only GET requests");
+      }
       return await next();
     });
     app.get("/live", ({ req, env }) => this.#upgrade(req.raw, env));
     app.get("*", ({ req }) => this.#page(req.raw, req.path, req.query("key")));
-    app.onError(() => refuse(500, "The console could not answer"));
+    app.onError(() => refuse(500, "The console could not answer; see the engine's log"));
     return app;
   }
 
   async #page(request: Request, path: string, key: string | undefined): Promise<Response> {
-    if (path.includes(".")) return refuse(404, "There is nothing here; the console is at /");
+    if (path.includes(".")) {
+      return refuse(404, "There is no page at this path; the console is at /");
+    }
     if (key === undefined) return pageResponse(this.#pages.guest, request);
     const expected = await this.#options.operatorKey();
     const isOperator = expected !== undefined && isSameText(key, expected);
@@ -226,7 +230,7 @@ export class ConsoleServer implements AsyncDisposable {
     const problem = upgradeProblem(headers);
     if (problem !== undefined) return refuse(426, problem);
     if (this.#admitted().length >= this.#pagesMax) {
-      return refuse(503, `${this.#pagesMax} pages are open, which is the most; close one`);
+      return refuse(503, `${this.#pagesMax} pages are open already, the maximum; close one`);
     }
     const held = new HeldMemory(this.#options.memory, this.#clock);
     env.upgrade = (stream, rest) =>
@@ -286,7 +290,10 @@ export class ConsoleServer implements AsyncDisposable {
     const silent = [...this.#connections].filter(([{ rights }]) => rights === undefined);
     for (const [connection, socket] of silent.slice(0, Math.max(0, silent.length - max + 1))) {
       this.#connections.delete(connection);
-      connection.close(TRY_LATER_CLOSE, "others have come; connect again");
+      connection.close(
+        TRY_LATER_CLOSE,
+        "the console closed it to make room for others; connect again",
+      );
       socket.terminate();
     }
   }

@@ -131,7 +131,7 @@ export class TriggerFeeds {
     }
     const max = isOperator ? TRIGGERS_MAX : GUEST_TRIGGERS_MAX;
     if (this.#byKey.size >= max) {
-      const message = `${max} triggers are watched, which is the most; close a page`;
+      const message = `${max} triggers are watched already, the maximum; close a page`;
       throw new EngineError("overloaded", message);
     }
     const number = ++this.#lastNumber;

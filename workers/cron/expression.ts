@@ -140,7 +140,7 @@ export function readExpression(
 ): Expression {
   const expression = new Expression(text, timezone, known);
   if (expression.next(now) !== undefined) return expression;
-  throw invalid(`${quoted(expression.text)} never fires: no such time is to come`);
+  throw invalid(`${quoted(expression.text)} never fires: no time in the future matches it`);
 }
 
 /** A field and where it begins in the text, counted from 1. */

@@ -211,7 +211,7 @@ export class CronJobs implements AsyncDisposable {
     const known = this.#jobs.get(key);
     if (known) return known;
     if (this.#jobs.size >= JOBS_MAX) {
-      const message = `There are ${JOBS_MAX} cron triggers already, the most that are allowed`;
+      const message = `There are ${JOBS_MAX} cron triggers already, the maximum`;
       throw new EngineError("trigger_registration_failed", message);
     }
     const { records, clock } = this.#setup;

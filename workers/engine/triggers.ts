@@ -166,8 +166,8 @@ export class EngineTriggers {
     if (count >= CHANGE_TRIGGERS_PER_WORKER_MAX) {
       throw new EngineError(
         "trigger_registration_failed",
-        `Worker ${worker_name} has ${count} triggers for changes in the engine, which is the ` +
-          "most; one per type is enough",
+        `Worker ${worker_name} has ${count} triggers for changes in the engine, the ` +
+          "maximum; one per type is enough",
       );
     }
     this.#owners.set(id, worker_id);

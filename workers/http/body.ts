@@ -206,7 +206,8 @@ function bytesMaxOf(kind: BodyKind, limits: BodyLimits, { raw_body }: BodyRules)
 function unread({ type, rules }: Reading): null {
   if (rules.lenient_body) return null;
   const said = type === undefined ? "without a content-type" : `of type ${show(type)}`;
-  const message = `A body ${said} is not read; send JSON, text or a form, or set raw_body: true ` +
+  const message =
+    `A body ${said} is not supported; send JSON, text or a form, or set raw_body: true ` +
     "in the route's config to get its bytes";
   throw new EngineError("unsupported_media_type", message);
 }
@@ -310,7 +311,7 @@ function decoderFor(charset: string): TextDecoder {
   try {
     return new TextDecoder(charset, { fatal: true });
   } catch {
-    const message = `The charset ${show(charset)} is not known here; send utf-8`;
+    const message = `The charset ${show(charset)} is not supported; send utf-8`;
     throw new EngineError("unsupported_media_type", message);
   }
 }

@@ -115,7 +115,7 @@ class Form {
   add({ name, value }: Field): void {
     if (++this.#count > FORM_FIELDS_MAX) throw tooManyFields();
     if (typeof value !== "string" && ++this.#files > FORM_FILES_MAX) {
-      throw invalid(`a form may have ${FORM_FILES_MAX} files`);
+      throw invalid(`a form may have at most ${FORM_FILES_MAX} files`);
     }
     checkName(name);
     const before = this.#fields.get(name);
@@ -196,13 +196,13 @@ function readHeaders(head: string): Map<string, string> {
   const headers = new Map<string, string>();
   const lines = head.slice(0, -4).split("\r\n");
   if (lines.length > PART_HEADERS_MAX) {
-    throw invalid(`a part may have ${PART_HEADERS_MAX} headers`);
+    throw invalid(`a part may have at most ${PART_HEADERS_MAX} headers`);
   }
   for (const line of lines) {
     const colon = line.indexOf(":");
     if (colon < 1) throw invalid("a header of a part has no name");
     const name = line.slice(0, colon).trim().toLowerCase();
-    if (headers.has(name)) throw invalid("a header of a part stands twice");
+    if (headers.has(name)) throw invalid("a header of a part is given twice");
     headers.set(name, line.slice(colon + 1).trim());
   }
   return headers;
@@ -263,11 +263,11 @@ function isBlank(byte: number): boolean {
 }
 
 function tooManyFields(): EngineError {
-  return invalid(`a form may have ${FORM_FIELDS_MAX} fields`);
+  return invalid(`a form may have at most ${FORM_FIELDS_MAX} fields`);
 }
 
 function invalid(reason: string): EngineError {
-  return new EngineError("invalid_body", `Request body is not the form it says: ${reason}`);
+  return new EngineError("invalid_body", `Request body is not a valid form: ${reason}`);
 }
 
 function show(name: string): string {

@@ -234,7 +234,7 @@ function readBytes(base64: Json): Uint8Array {
   }
   throw new EngineError(
     "invocation_failed",
-    "The function returned a body_base64 that is no base64",
+    "The function returned a body_base64 that is not base64",
   );
 }
 
@@ -245,8 +245,8 @@ function tooMuch(what: string): EngineError {
 function addHeader(pairs: HeaderPair[], name: string, value: string, warn: Warn): void {
   const key = name.trim().toLowerCase();
   const text = value.trim();
-  if (!HEADER_NAME.test(key)) warn("a header with an impossible name is skipped", show(name));
-  else if (!HEADER_VALUE.test(text)) warn("a header with an impossible value is skipped", key);
+  if (!HEADER_NAME.test(key)) warn("a header with an invalid name is skipped", show(name));
+  else if (!HEADER_VALUE.test(text)) warn("a header with an invalid value is skipped", key);
   else if (CONNECTION_HEADERS.has(key)) {
     warn("a header that the engine sets itself is skipped", key);
   } else pairs.push([key, text]);
@@ -300,13 +300,13 @@ export function overloaded(max: number): Reply {
 
 /** The query has too many parameters. */
 export function tooManyParams(max: number): Reply {
-  const message = `A request may have ${max} query parameters`;
+  const message = `A request may have at most ${max} query parameters`;
   return errorReply(400, "bad_message", message, crypto.randomUUID());
 }
 
 /** Why a request is refused while so many run. */
 export function tooManyRun(max: number): string {
-  return `${max} requests, or the share of one client, are running already; try again`;
+  return `Too many requests are running (at most ${max}, fewer for one client); try again`;
 }
 
 /** The engine stops; the connection ends with this reply. */

@@ -203,7 +203,7 @@ for (const body_base64 of ["-_8=", "a", "aGk=!", 5, {}, [1]] as Json[]) {
   Deno.test(`A reply of body_base64 ${JSON.stringify(body_base64)} is refused whole`, () => {
     assert.throws(() => setup({ body_base64 }), {
       code: "invocation_failed",
-      message: "The function returned a body_base64 that is no base64",
+      message: "The function returned a body_base64 that is not base64",
     });
   });
 }

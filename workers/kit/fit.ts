@@ -76,7 +76,7 @@ export function problemsOf(
 
 /** Names of types: in problems of payloads, and in those of config.yaml. */
 const TYPES: Readonly<Record<string, readonly [payload: string, config: string]>> = {
-  string: ["string", "a text"],
+  string: ["string", "a string"],
   number: ["number", "a number"],
   safe_integer: ["int", "a whole number"],
   boolean: ["boolean", "true or false"],
@@ -112,7 +112,7 @@ function configIssue(issue: v.BaseIssue<unknown>): ConfigIssue {
   if (issue.type === "never") return { path, expected: "a known key", received: "an unknown key" };
   if (hasOwnText(issue)) return { path, expected: issue.message.replace(/^expected /, "") };
   const bound = boundOf(issue);
-  if (issue.type === "regex") return { path, expected: `a text that matches ${issue.expected}` };
+  if (issue.type === "regex") return { path, expected: `a string that matches ${issue.expected}` };
   const choices = (issue.expected ?? "a valid value").replaceAll(/["()]/g, "").split(" | ");
   const expected = TYPES[issue.type]?.[1] ??
     (bound ? `at ${bound} ${issue.requirement}` : undefined) ??

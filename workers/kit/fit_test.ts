@@ -30,7 +30,7 @@ for (
   const [name, payload, problem] of [
     ["nothing", undefined, "expected object, received nothing"],
     ["null", null, "expected object, received null"],
-    ["a text", "a", "expected object, received string"],
+    ["a string", "a", "expected object, received string"],
     ["a list", [], "expected object, received array"],
     ["too small a number", { scope: "a", count: 0 }, "count: Too small: expected number to be >=1"],
   ] as const

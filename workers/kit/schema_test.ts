@@ -50,7 +50,7 @@ const NOT_FITTING: readonly [string, v.Schema, unknown, readonly string[]][] = [
   ["too large a number", v.int(0, 2), 3, ["Too big: expected number to be <=2"]],
   ["half a number", v.int(), 1.5, ["expected int, received 1.5"]],
   ["a number that is not exact", v.int(), 2 ** 60, ["expected int, received 1152921504606847000"]],
-  ["another text", v.picklist(["a", "b"]), "c", ['expected ("a" | "b"), received string']],
+  ["another string", v.picklist(["a", "b"]), "c", ['expected ("a" | "b"), received string']],
   ["an item of a list", v.array(v.int()), [1, "a"], ["[1]: expected number, received string"]],
   ["too long a list, without checking its items", v.list(v.int(), 1), ["a", "b"], [
     "Too big: expected array to have <=1 items",

@@ -59,7 +59,7 @@ export class TriggerQuota {
 }
 
 function failed(what: string): EngineError {
-  const message = `${what}, the most that are allowed; remove some, or let one function pass on ` +
+  const message = `${what}, the maximum; remove some, or let one function pass on ` +
     "what it gets";
   return new EngineError("trigger_registration_failed", message);
 }

@@ -36,7 +36,7 @@ Deno.test("one worker has a part of the places, and others go on", () => {
 
   assert.throws(() => take("w1:more"), {
     code: "trigger_registration_failed",
-    message: /^Worker name of w1 has 100 triggers of type log, the most that are allowed; remove/,
+    message: /^Worker name of w1 has 100 triggers of type log, the maximum; remove/,
   });
   take("w2:1");
   take("w1:5"); // Registered once more, as after an edit.

@@ -189,8 +189,8 @@ function settled<Found>(
 function checkRoom(ofCaller: number, ofAll: number): void {
   if (ofCaller < SEARCHES_PER_CALLER_MAX && ofAll < SEARCHES_WAITING_MAX) return;
   const message = ofCaller >= SEARCHES_PER_CALLER_MAX
-    ? `${ofCaller} searches of this caller wait, the most that may: ask for the next one after ` +
+    ? `${ofCaller} searches of this caller wait already, the maximum; send the next one after ` +
       "an answer"
-    : `${ofAll} searches wait, the most that may; try again later`;
+    : `${ofAll} searches wait already, the maximum; try again later`;
   throw new EngineError("overloaded", message);
 }

@@ -191,7 +191,7 @@ Deno.test("a fifo queue refuses a payload without its field, and says what it fo
     await assert.rejects(at.enqueue("orders", data as Json), {
       code: "enqueue_error",
       message: `enqueue_error: Queue 'orders' groups its jobs by the field 'customer', ${found}; ` +
-        "expected a text, a number or a boolean",
+        "expected a string, a number or a boolean",
     });
   }
   await assert.rejects(at.enqueue("orders", { customer: "x".repeat(1_000_000) }), {
@@ -256,7 +256,7 @@ Deno.test("a misspelled option is refused with the one that was meant", async ()
   ) {
     await assert.rejects(at.ask("enqueue", { ...job, [key]: 5 }), {
       code: "deserialization_error",
-      message: new RegExp(`"${key}" is no option of a job; did you mean ${meant}\\?$`),
+      message: new RegExp(`"${key}" is not an option of a job; did you mean ${meant}\\?$`),
     });
   }
 

@@ -199,7 +199,7 @@ function groupOf(queue: string, field: string, data: Json): string {
   throw new EngineError(
     "enqueue_error",
     `Queue '${queue}' groups its jobs by the field '${field}', ${received}; ` +
-      "expected a text, a number or a boolean",
+      "expected a string, a number or a boolean",
     { details: { field } },
   );
 }

@@ -49,7 +49,7 @@ export const JOB_OPTIONS = {
     v.opt(v.int(0, PRIORITY_MAX)),
   ),
   expires_ms: v.described(
-    "A job that has not begun by then is dead",
+    "A job that has not begun by then becomes a dead letter",
     v.opt(v.int(1, QUEUE_TIME_MS_MAX)),
   ),
   timeout_ms: v.described(
@@ -131,7 +131,7 @@ export function readEnqueue(payload: Json): EnqueueInput {
   if (!misspelled) return input;
   const { key, meant } = misspelled;
   const message = `Failed to deserialize input for ${function_id}: ` +
-    `${JSON.stringify(key)} is no option of a job; did you mean ${meant}?`;
+    `${JSON.stringify(key)} is not an option of a job; did you mean ${meant}?`;
   throw new EngineError("deserialization_error", message);
 }
 

@@ -30,7 +30,7 @@ for (
     [
       "a misspelled option",
       { delayMs: 5 },
-      /"delayMs" is no option of a job; did you mean delay_ms/,
+      /"delayMs" is not an option of a job; did you mean delay_ms/,
     ],
   ] as const
 ) {

@@ -97,7 +97,10 @@ export class Feeds implements Disposable {
   open(life: string, session: string): void {
     this.#feeds.get(life)?.end();
     if (this.#feeds.size >= FEEDS_MAX) {
-      throw new EngineError("overloaded", `There are ${FEEDS_MAX} feeds of streams`);
+      throw new EngineError(
+        "overloaded",
+        `There are ${FEEDS_MAX} feeds of streams already, the maximum`,
+      );
     }
     const feed = new Feed(life, session, {
       ...this.#setup,
@@ -170,7 +173,7 @@ export class Feed {
     const key = groupKey(group);
     if (this.#groups.has(key)) return;
     if (this.#groups.size >= FEED_GROUPS_MAX) {
-      throw new EngineError("overloaded", `An engine may follow ${FEED_GROUPS_MAX} groups`);
+      throw new EngineError("overloaded", `An engine may follow at most ${FEED_GROUPS_MAX} groups`);
     }
     const hear = (event: GroupEvent): void => this.#hear(group, event);
     this.#groups.set(key, this.#setup.audience.follow(key, { hear }));

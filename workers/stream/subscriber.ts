@@ -133,7 +133,7 @@ export class Subscriber implements ConnectionEvents {
   }
 
   binary(): void {
-    this.close(1003, "messages of a stream are texts of JSON");
+    this.close(1003, "messages of a subscriber are JSON as text");
   }
 
   drained(): void {
@@ -208,7 +208,7 @@ export class Subscriber implements ConnectionEvents {
 
   async #join({ subscription_id, topic }: SubscriberRequest): Promise<void> {
     if (this.#subscriptions.size >= SUBSCRIPTIONS_MAX) {
-      const message = `A connection may have ${SUBSCRIPTIONS_MAX} subscriptions`;
+      const message = `A connection may have at most ${SUBSCRIPTIONS_MAX} subscriptions`;
       throw new EngineError("overloaded", message, { retryable: false });
     }
     const bytes = bytesOf(subscription_id, topic);

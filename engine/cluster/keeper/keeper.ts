@@ -329,11 +329,11 @@ export class Keeper implements AsyncDisposable {
     const reason = thrownText(thrown);
     if (this.#ending.signal.aborted || reason === this.#problem) return;
     this.#problem = reason;
-    this.#setup.report.warn("the log of the state is not to be reached", { reason });
+    this.#setup.report.warn("the log of the state cannot be reached", { reason });
   }
 
   #noProblem(): void {
-    if (this.#problem !== "") this.#setup.report.info("the log of the state is reached again");
+    if (this.#problem !== "") this.#setup.report.info("the log of the state can be reached again");
     this.#problem = "";
   }
 

@@ -117,7 +117,7 @@ const duties: readonly Duty[] = [
 const STOPPED = {
   code: "invocation_stopped",
   message: "Invocation stopped",
-  details: { reason: "the engine is going down" },
+  details: { reason: "the engine is stopping" },
 };
 
 /** Longer than a connection takes to close. */
@@ -168,7 +168,7 @@ const bounds: readonly Duty[] = [
       const call = await connection.expect({ function_id: request.function_id }, from);
       const connections = engine.connections.mark;
       connection.answer(call, { error: STOPPED });
-      connection.close(1001, "the engine is going down");
+      connection.close(1001, "the engine is stopping");
       const { error } = await outcomeOf(await engine.next(connections), tag);
       const { code, details } = error ?? {};
       demandEqual({ code, details } as JsonObject, {

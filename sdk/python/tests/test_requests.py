@@ -32,7 +32,7 @@ def plan(request: Any, context: CallContext | None = None) -> Any:
         ("a::b", "request must be a dict, not str"),
         ({}, "request lacks function_id"),
         ({**ID, "payloads": 1, "id": 2}, "request has no id, payloads; it knows action"),
-        ({"function_id": 5}, "function_id must be text, such as 'math::add', not int"),
+        ({"function_id": 5}, "function_id must be a string, such as 'math::add', not int"),
         ({"function_id": ""}, "function_id must have 1 to 1024 characters"),
         ({"function_id": "x" * 1025}, "function_id must have 1 to 1024 characters"),
         ({**ID, "timeout_ms": 0}, "timeout_ms must be above 0 and at most 604800000, got 0"),
@@ -41,8 +41,8 @@ def plan(request: Any, context: CallContext | None = None) -> Any:
         ({**ID, "timeout_ms": 1e12}, "timeout_ms must be above 0"),
         ({**ID, "timeout_ms": "5"}, "timeout_ms must be a number, not str"),
         ({**ID, "timeout_ms": True}, "timeout_ms must be a number, not bool"),
-        ({**ID, "namespace": ""}, "namespace must be text, got ''"),
-        ({**ID, "namespace": 7}, "namespace must be text, got 7"),
+        ({**ID, "namespace": ""}, "namespace must be a string, got ''"),
+        ({**ID, "namespace": 7}, "namespace must be a string, got 7"),
         ({**ID, "action": "void"}, "action must be TriggerAction.Void"),
         ({**ID, "action": {"type": "enqueue"}}, "action must be TriggerAction.Void"),
         ({**ID, "action": {"type": "later"}}, "action must be TriggerAction.Void"),
@@ -70,7 +70,7 @@ def test_a_call_knows_whether_it_has_a_payload() -> None:
 def test_an_enqueue_has_only_options_that_there_are() -> None:
     action = {"type": "enqueue", "queue": "mails", "delay": 5}
 
-    message = "'delay' is no option of an enqueue; there are id, delay_ms"
+    message = "'delay' is not an option of an enqueued call; the options are id, delay_ms"
     with pytest.raises(EngineError, match=message) as caught:
         plan({**ID, "action": action})
 
@@ -179,7 +179,7 @@ def test_an_address_is_made_one_of_a_web_socket(url: str, expected: str) -> None
 
 @pytest.mark.parametrize("url", ["ftp://h", "ws://", "ws://h:port", "ws://h:99999", "ws://[::1"])
 def test_an_invalid_address_is_refused(url: str) -> None:
-    with pytest.raises(EngineError, match="is no address of an engine"):
+    with pytest.raises(EngineError, match="is not an address of an engine"):
         read_url(url)
 
 

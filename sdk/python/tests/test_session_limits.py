@@ -18,12 +18,12 @@ def test_calls_end_with_the_reason_of_the_lost_connection() -> None:
     answer = bench.call()
     bench.sent()
 
-    bench.session.closed("1001 the engine is going down")
+    bench.session.closed("1001 the engine is stopping")
 
     assert answer.ends[0][1] == {
         "code": "invocation_stopped",
         "message": "Invocation stopped",
-        "details": {"reason": "1001 the engine is going down"},
+        "details": {"reason": "1001 the engine is stopping"},
     }
 
 

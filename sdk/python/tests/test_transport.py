@@ -478,11 +478,17 @@ VERIFY = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: "
 @pytest.mark.parametrize(
     ("reason", "hint"),
     [
-        ("[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)", "no TLS is spoken"),
-        ("HTTP 426", "TLS may be spoken there"),
-        ("did not receive a valid HTTP response", "TLS may be spoken there"),
-        (VERIFY + "Hostname mismatch, certificate is not valid for 'localhost'.", "another name"),
-        (VERIFY + "certificate has expired (_ssl.c:1006)", "does not hold at this time"),
+        (
+            "[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)",
+            "does not use TLS; dial",
+        ),
+        ("HTTP 426", "may use TLS; dial wss://"),
+        ("did not receive a valid HTTP response", "may use TLS; dial wss://"),
+        (
+            VERIFY + "Hostname mismatch, certificate is not valid for 'localhost'.",
+            "another host name",
+        ),
+        (VERIFY + "certificate has expired (_ssl.c:1006)", "has expired, or is not valid yet"),
         (VERIFY + "unable to get local issuer certificate", "name the PEM file of its CA"),
     ],
 )
@@ -507,7 +513,7 @@ def test_a_file_of_certificates_that_is_not_there_is_named(
     assert with_tls_hint(reason) == (
         f"{reason}; SSL_CERT_FILE names /nowhere/ca.pem, which cannot be read"
     )
-    assert "another name" in with_tls_hint(VERIFY + "Hostname mismatch")
+    assert "another host name" in with_tls_hint(VERIFY + "Hostname mismatch")
 
     there = tmp_path / "ca.pem"
     there.touch()

@@ -187,7 +187,7 @@ def test_a_worker_is_a_context_manager(engine: FakeEngine) -> None:
 
 
 def test_register_worker_refuses_an_invalid_address() -> None:
-    with pytest.raises(EngineError, match="'ftp://h' is no address of an engine"):
+    with pytest.raises(EngineError, match="'ftp://h' is not an address of an engine"):
         register_worker("ftp://h")
     assert PROCESS.last is None
 

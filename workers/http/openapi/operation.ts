@@ -384,8 +384,8 @@ export const SHARED_COMPONENTS: JsonObject = {
     }),
     Forbidden: failure("The host or the page that sends the request may not use this address"),
     TooLarge: failure("The body is too large"),
-    UnsupportedMediaType: failure("A body of this type or charset is not read"),
-    ConditionNotMet: failure("The condition of the route said no"),
+    UnsupportedMediaType: failure("A body of this type or charset is not supported"),
+    ConditionNotMet: failure("The condition of the route rejected the request"),
     TooManyRequests: failure("Too many requests run at once", RETRY_AFTER),
     Failed: failure("The function, its condition or a middleware failed"),
     Unavailable: failure("No worker offers the function, its worker left, or the engine stops"),
@@ -418,7 +418,7 @@ export const ERROR_BODY: JsonObject = {
         error_id: { type: "string", description: "The log of the engine has it, too" },
       },
     },
-    skipped: { type: "boolean", description: "The condition of the route said no" },
+    skipped: { type: "boolean", description: "The condition of the route rejected the request" },
   },
 };
 

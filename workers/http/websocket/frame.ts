@@ -51,7 +51,7 @@ export function binaryFrame(base64: string): Frame {
   try {
     bytes = Uint8Array.fromBase64(base64);
   } catch {
-    throw new EngineError("INVALID_ARGUMENTS", "data_base64 is no base64");
+    throw new EngineError("INVALID_ARGUMENTS", "data_base64 is not base64");
   }
   return checked({ bytes, isBinary: true });
 }

@@ -161,7 +161,7 @@ export class SocketFunctions {
     const request = fit("websocket::close", Close, payload);
     const { code = 1000, reason = "" } = request;
     if (!isCloseCode(code)) {
-      const message = `code ${code} is none that may be sent: 1000, 1001, 1008, 1011, 1013, or ` +
+      const message = `code ${code} cannot be sent; use 1000, 1001, 1008, 1011, 1013, or ` +
         "3000 to 4999";
       throw new EngineError("INVALID_ARGUMENTS", message);
     }

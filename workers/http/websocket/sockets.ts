@@ -167,7 +167,7 @@ export class Sockets {
   join(socket: ClientSocket, group: string): boolean {
     if (socket.groups.has(group)) return false;
     if (socket.groups.size >= GROUPS_MAX) {
-      throw new EngineError("overloaded", `A WebSocket may be in ${GROUPS_MAX} groups`, {
+      throw new EngineError("overloaded", `A WebSocket may be in at most ${GROUPS_MAX} groups`, {
         retryable: false,
       });
     }

@@ -248,7 +248,7 @@ function refusal(status: number, code: string, message: string): Reply {
 }
 
 function full(): Reply {
-  const message = "As many WebSockets are open as may be, in all or for one client; try again";
+  const message = "Too many WebSockets are open, in all or of this client; try again later";
   const again: HeaderPair = ["retry-after", "1"];
   const reply = refusal(503, "overloaded", message);
   return { ...reply, headers: [...reply.headers, again] };

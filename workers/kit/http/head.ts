@@ -43,7 +43,7 @@ export interface HeadProblem {
 /** The head is longer than {@linkcode HEAD_BYTES_MAX}. */
 export const HEAD_TOO_LONG: HeadProblem = {
   status: 431,
-  problem: `The head of a request may have ${HEAD_BYTES_MAX} bytes`,
+  problem: `The head of a request may have at most ${HEAD_BYTES_MAX} bytes`,
 };
 
 const CR = 13;
@@ -87,17 +87,22 @@ export function readHead(bytes: Uint8Array): RequestHead | HeadProblem {
   if (!line) return bad("The first line is not that of an HTTP/1.1 request");
   const [, method, sent, version] = line as unknown as [string, string, string, string];
   if (version !== "1.1" && version !== "1.0") {
-    return { status: 505, problem: `HTTP/${version} is not served here; use HTTP/1.1` };
+    return { status: 505, problem: `HTTP/${version} is not supported; use HTTP/1.1` };
   }
   if (sent.length > TARGET_CHARS_MAX) {
-    return { status: 414, problem: `Path and query may have ${TARGET_CHARS_MAX} characters` };
+    return {
+      status: 414,
+      problem: `Path and query may have at most ${TARGET_CHARS_MAX} characters`,
+    };
   }
   const headers = readHeaders(text, lineEnd + 2);
   if ("problem" in headers) return headers;
   const isOld = version === "1.0";
   const { host } = headers.plain;
   if (host === undefined && !isOld) return bad("The header Host is missing");
-  if (host !== undefined && NOT_IN_A_HOST.test(host)) return bad("The header Host is no host");
+  if (host !== undefined && NOT_IN_A_HOST.test(host)) {
+    return bad("The header Host is not a valid host");
+  }
   const bodyBytes = bodyOf(headers.plain, isOld);
   if (typeof bodyBytes !== "number") return bodyBytes;
   return {
@@ -125,10 +130,12 @@ function readHeaders(
     if (!HEADER_NAME.test(name)) return bad("The name of a header is not well formed");
     if (!HEADER_VALUE.test(value)) return bad(`The value of the header ${name} is not well formed`);
     if (++count > HEADERS_MAX) {
-      return { status: 431, problem: `A request may have ${HEADERS_MAX} headers` };
+      return { status: 431, problem: `A request may have at most ${HEADERS_MAX} headers` };
     }
     const before = plain[name];
-    if (before !== undefined && ONCE.has(name)) return bad(`The header ${name} may stand once`);
+    if (before !== undefined && ONCE.has(name)) {
+      return bad(`The header ${name} may be given only once`);
+    }
     plain[name] = before === undefined || !Object.hasOwn(plain, name)
       ? value
       : `${before}, ${value}`;
@@ -143,13 +150,13 @@ function bodyOf(headers: PlainHeaders, isOld: boolean): number | HeadProblem {
   const length = headers["content-length"];
   if (coding !== undefined) {
     if (length !== undefined || isOld) {
-      return bad("A body has one length: chunks or content-length");
+      return bad("A request has either transfer-encoding: chunked or content-length, not both");
     }
     if (coding.toLowerCase() === "chunked") return CHUNKED;
     return { status: 501, problem: "The only transfer-encoding that is read is chunked" };
   }
   if (length === undefined) return 0;
-  return LENGTH.test(length) ? Number(length) : bad("The header content-length is no number");
+  return LENGTH.test(length) ? Number(length) : bad("The header content-length is not a number");
 }
 
 function keepsAlive(connection: string | undefined, isOld: boolean): boolean {

@@ -195,7 +195,7 @@ export class HttpPort {
   #giveUpOne(sockets: number): boolean {
     const least = this.#leastFor(sockets);
     if (!least) return false;
-    least.cut("The connection was given up for others; send the request again", 503);
+    least.cut("The connection was closed to make room for others; send the request again", 503);
     this.#connections.delete(least); // Its socket closes in this tick or the next one.
     return true;
   }

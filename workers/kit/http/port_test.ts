@@ -287,8 +287,8 @@ Deno.test("HttpPort gives up slow heads and bodies for new clients, and never a 
   const refused = await it.connect();
 
   assert.equal(await readUntil(idle, ""), "");
-  assert.match(await readUntil(head, ""), /^HTTP\/1\.1 503 .*given up for others/s);
-  assert.match(await readUntil(body, ""), /^HTTP\/1\.1 503 .*given up for others/s);
+  assert.match(await readUntil(head, ""), /^HTTP\/1\.1 503 .*closed to make room for others/s);
+  assert.match(await readUntil(body, ""), /^HTTP\/1\.1 503 .*closed to make room for others/s);
   assert.match(await readUntil(refused, ""), /^HTTP\/1\.1 503 .*has a running request/s);
   it.waiting.forEach((finish) => finish());
   for (const client of [running, ...busy]) assert.match(await readUntil(client, "/wait"), /200/);

@@ -183,7 +183,7 @@ function addCluster(text: PrometheusText, engines: Engines): void {
   const prefix = "engine_cluster";
   const isKeeper = all[0]!.keeper ? 1 : 0;
   text.add(`${prefix}_engines`, "gauge", "Engines, this one included", [[{}, all.length]]);
-  text.add(`${prefix}_connected`, "gauge", "1 while NATS is reached", [
+  text.add(`${prefix}_connected`, "gauge", "1 while the engine is connected to NATS", [
     [{}, engines.isConnected ? 1 : 0],
   ]);
   text.add(`${prefix}_keeper`, "gauge", "1 while this engine keeps the state", [[{}, isKeeper]]);

@@ -280,7 +280,7 @@ def check_id(value: object, what: str) -> str:
 
     """
     if not isinstance(value, str):
-        raise invalid(f"{what} must be text, such as 'math::add', not {type(value).__name__}")
+        raise invalid(f"{what} must be a string, such as 'math::add', not {type(value).__name__}")
     if not value or len(value) > ID_CHARS_MAX:
         raise invalid(f"{what} must have 1 to {ID_CHARS_MAX} characters")
     return value
@@ -296,7 +296,7 @@ def check_namespace(value: object) -> str | None:
     """
     if value is None or (isinstance(value, str) and value):
         return value
-    raise invalid(f"namespace must be text, got {value!r}; leave it out for the default one")
+    raise invalid(f"namespace must be a string, got {value!r}; leave it out for the default one")
 
 
 def check_invocation(given: Mapping[str, Any], id_: str) -> None:
@@ -362,7 +362,8 @@ def _check_enqueue(action: Mapping[str, object]) -> None:
     unknown = [name for name in action if name not in {"type", "queue", *known}]
     if unknown:
         options = ", ".join(known)
-        raise invalid(f"{unknown[0]!r} is no option of an enqueue; there are {options}")
+        message = f"{unknown[0]!r} is not an option of an enqueued call"
+        raise invalid(f"{message}; the options are {options}")
 
 
 def check_action(action: object) -> str | None:

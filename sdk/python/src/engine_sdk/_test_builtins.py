@@ -47,7 +47,7 @@ class State:
 
     def _entry(self, place: Any) -> Any:
         if not isinstance(place, dict) or not place.get("scope") or not place.get("key"):
-            raise EngineError("deserialization_error", "state::*: scope and key must be text")
+            raise EngineError("deserialization_error", "state::*: scope and key must be strings")
         return self._live(place["scope"]).get(place["key"])
 
     def _get(self, place: Any) -> Any:
@@ -141,7 +141,7 @@ def _apply(root: Any, op: Mapping[str, Any]) -> Any:
         return _combine(kind, root, op, is_nested=False)
     if not isinstance(root, dict):
         name = "increment" if kind == "decrement" else kind
-        raise EngineError(f"{name}.target_not_object", "the target is no object")
+        raise EngineError(f"{name}.target_not_object", "the target is not an object")
     first, rest = parts[0], parts[1:]
     if kind == "remove":
         return {key: each for key, each in root.items() if key != first}
@@ -157,7 +157,7 @@ def _combine(kind: str, now: Any, op: Mapping[str, Any], *, is_nested: bool) -> 
     if kind in ("increment", "decrement"):
         change = op["by"] if kind == "increment" else -op["by"]
         if now is not None and not isinstance(now, (int, float)):
-            raise EngineError(f"{kind}.not_number", "the value is no number")
+            raise EngineError(f"{kind}.not_number", "the value is not a number")
         return (now or 0) + change
     if kind == "append":
         if now is None:
@@ -166,10 +166,10 @@ def _combine(kind: str, now: Any, op: Mapping[str, Any], *, is_nested: bool) -> 
             return [*now, value]
         if isinstance(now, str) and isinstance(value, str):
             return now + value
-        raise EngineError("append.type_mismatch", "the value is no list")
+        raise EngineError("append.type_mismatch", "the value is not a list")
     if kind == "merge" and isinstance(value, dict):
         return {**(now or {}), **value}
-    raise EngineError("merge.value.not_an_object", "the value is no object")
+    raise EngineError("merge.value.not_an_object", "the value is not an object")
 
 
 def add_topics(routing: Routing) -> None:
@@ -178,7 +178,7 @@ def add_topics(routing: Routing) -> None:
     def topic_of(config: Any) -> str:
         topic = config.get("topic") if isinstance(config, dict) else None
         if not isinstance(topic, str) or not topic:
-            raise EngineError("topic_not_set", "topic must be text")
+            raise EngineError("topic_not_set", "topic must be a string")
         return topic
 
     def publish(payload: Any, _metadata: Any) -> None:
@@ -299,7 +299,7 @@ def _values(text: str, least: int, most: int, names: list[str] | None = None) ->
             return names.index(part.upper()) + (least if names is _MONTHS else 0)
         if part.isdigit() and least <= int(part) <= most:
             return int(part)
-        raise ValueError(f"Cron field {text!r}: {part!r} is no value of it")
+        raise ValueError(f"Cron field {text!r}: {part!r} is not a value of it")
 
     found: set[int] = set()
     for part in text.split(","):
@@ -310,7 +310,7 @@ def _values(text: str, least: int, most: int, names: list[str] | None = None) ->
         end = number(last) if last else most if step else number(first)
         by = int(step) if step.isdigit() else 0 if step else 1
         if by < 1:
-            raise ValueError(f"Cron field {text!r}: {step!r} is no step")
+            raise ValueError(f"Cron field {text!r}: {step!r} is not a step")
         found.update(range(number(first), end + 1, by))
     return sorted(found)
 

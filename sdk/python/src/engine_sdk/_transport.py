@@ -49,13 +49,13 @@ BATCH_PROTOCOL = Subprotocol("engine.batch.v1")
 LAUNCH_ID_HEADER = "x-engine-launch-id"
 _DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 _HINTS: Final = (
-    (r"WRONG_VERSION_NUMBER", "no TLS is spoken there; dial ws:// instead of wss://"),
-    (r"HTTP 426|valid HTTP response", "TLS may be spoken there; dial wss:// instead of ws://"),
+    (r"WRONG_VERSION_NUMBER", "the engine there does not use TLS; dial ws:// instead of wss://"),
+    (r"HTTP 426|valid HTTP response", "the engine there may use TLS; dial wss:// instead of ws://"),
     (
         r"Hostname mismatch|IP address mismatch",
-        "the certificate there is for another name; dial one that it has",
+        "the certificate there is for another host name; dial a name that it lists",
     ),
-    (r"expired|not yet valid", "the certificate there does not hold at this time"),
+    (r"expired|not yet valid", "the certificate there has expired, or is not valid yet"),
     (
         r"CERTIFICATE_VERIFY_FAILED",
         "the certificate there is not trusted here; name the PEM file of its CA in SSL_CERT_FILE",
@@ -128,9 +128,9 @@ def read_url(url: str) -> str:
         parts = urlsplit(full)
         _ = parts.port  # Parsed on access.
     except ValueError as error:
-        raise invalid(f"{url!r} is no address of an engine: {error}") from None
+        raise invalid(f"{url!r} is not an address of an engine: {error}") from None
     if parts.scheme not in ("ws", "wss") or not parts.hostname:
-        raise invalid(f"{url!r} is no address of an engine; try {ENGINE_URL_DEFAULT}")
+        raise invalid(f"{url!r} is not an address of an engine; try {ENGINE_URL_DEFAULT}")
     return full
 
 

@@ -81,7 +81,8 @@ function Known({ info }: { info: ClusterView }): VNode {
     <div class="stack-4">
       {!connected && (
         <p class="notice bad" role="alert">
-          NATS is away: workers of this engine go on, calls of others fail until it is back.
+          NATS cannot be reached: workers of this engine go on, calls of others fail until it is
+          back.
         </p>
       )}
       {log?.problem && <p class="notice bad" role="alert">{log.problem}</p>}
