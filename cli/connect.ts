@@ -162,7 +162,7 @@ function connectError(url: string, reason: string): CommandError {
     );
   }
   // The SDK appends what to do about TLS to the platform's message.
-  const hint = /; ((?:the engine there|the certificate there) .*?)(?:; trying again)?$/.exec(reason)?.[1];
+  const hint = /; (the (?:engine|certificate) there .*?)(?:; trying again)?$/.exec(reason)?.[1];
   if (hint !== undefined) return new CommandError(`Cannot reach the engine at ${shown}: ${hint}`);
   const status = /\b(?:HTTP |response: |status code: )(\d{3})\b/.exec(reason)?.[1];
   if (status !== undefined) {
