@@ -91,7 +91,7 @@ export class Calls {
     this.#errorReplies = errorReplies;
     this.#parked = parked;
     this.#observer = observer;
-    this.#engine = observer.endpointOf("engine", "engine");
+    this.#engine = observer.endpointOf("engine", "engine", true);
     this.#settings = settings;
     this.#newId = newId;
     this.#backPressure = new BackPressure(clock);

@@ -105,7 +105,8 @@ export class CoreFunctions {
     if (before) registrations.release(caller, before);
     caller.announcementHolding = holding;
     caller.announce(announcement);
-    caller.endpoint = this.#options.observer.endpointOf(caller.id, caller.nameFor(""));
+    const isBuiltin = caller.info.builtin !== null;
+    caller.endpoint = this.#options.observer.endpointOf(caller.id, caller.nameFor(""), isBuiltin);
     const { name, pid } = announcement;
     const { launch_id } = caller.info;
     const type = "worker_announced";

@@ -224,7 +224,7 @@ export class Router {
     const [id, reattach_token] = [this.#options.newId(), this.#options.newId()];
     const identity = { id, reattach_token, info, connected_at_ms: clock.wall() };
     const peer = new Peer(connection, identity);
-    peer.endpoint = observer.endpointOf(id, info.builtin ?? info.engine ?? "");
+    peer.endpoint = observer.endpointOf(id, info.builtin ?? info.engine ?? "", !!info.builtin);
     const session = this.#sessionOf(peer);
     this.#sessions.set(id, session);
     if (info.builtin !== null) this.#builtins.set(info.builtin, peer);

@@ -293,7 +293,7 @@ Deno.test("a listener may send calls from within an event", () => {
 
 Deno.test("a router without an observer keeps the caller's traceparent and lists no candidates", () => {
   const subject = noopObserver.functionOf("eu", "f");
-  const endpoint = noopObserver.endpointOf("w1", "shop");
+  const endpoint = noopObserver.endpointOf("w1", "shop", false);
   const call = {
     slot: 1,
     uses: 1,

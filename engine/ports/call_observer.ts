@@ -90,8 +90,11 @@ export interface CallObserver {
   attach(source: CallSource): void;
   /** The handle of a function; request it once and keep it. */
   functionOf(namespace: string, function_id: string): ObservedFunction;
-  /** The handle of a worker with its name, empty if unknown; request it once and keep it. */
-  endpointOf(worker_id: string, name: string): ObservedEndpoint;
+  /**
+   * The handle of a worker with its name, empty if unknown; request it once and keep it. No worker
+   * that connects over the network is `builtin`.
+   */
+  endpointOf(worker_id: string, name: string, isBuiltin: boolean): ObservedEndpoint;
   /** A call was opened; it may be parked before it is sent. */
   opened(call: ObservedCall, caller: ObservedEndpoint, layout: CallLayout): void;
   /** Whether the observer wants the candidates of this call. */

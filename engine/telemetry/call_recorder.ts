@@ -1,10 +1,11 @@
 /**
  * Records calls: receives the router's events, provides spans and counts.
  *
- * Every call is counted. Spans are recorded while {@linkcode CallTraces.configure} enables them:
- * each call then gets a `traceparent`, and if its trace is sampled it is written to the ring when
- * it ends. Payloads and candidates are kept for a limited number of calls per second, so a flood
- * costs only its numbers.
+ * Every call is counted, except those that pages of the console make by themselves: a look at the
+ * numbers must not change them. Spans are recorded while {@linkcode CallTraces.configure} enables
+ * it: each call then gets a `traceparent`, and if its trace is sampled it is written to the ring
+ * when it ends. Payloads and candidates are kept for a limited number of calls per second, so a
+ * flood costs only its numbers.
  *
  * @module
  */
@@ -34,7 +35,12 @@ import type {
   TraceUsage,
 } from "../ports/telemetry.ts";
 import { RecordedRows } from "./call_rows.ts";
-import { BOUNDS_MS, FunctionMeters, type MeteredFunction } from "./function_meters.ts";
+import {
+  BOUNDS_MS,
+  type CountingMeter,
+  FunctionMeters,
+  type MeteredFunction,
+} from "./function_meters.ts";
 import { copyText, SpanEndpoint } from "./span_detail.ts";
 import { BuiltinSpans, SpanRecorder } from "./span_recorder.ts";
 import { findSpans } from "./span_ring.ts";
@@ -63,6 +69,8 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
   readonly #spans: SpanRecorder;
   readonly #meters = new FunctionMeters();
   readonly #engine = new SpanEndpoint("engine", "engine");
+  /** Slots of the running calls that are not counted. */
+  readonly #uncounted = new Set<number>();
   #isTracing = false;
   #source: CallSource = { callId: () => "", load: () => NO_LOAD };
 
@@ -89,15 +97,19 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
     return this.#meters.functionOf(namespace, function_id);
   }
 
-  endpointOf(worker_id: string, name: string): ObservedEndpoint {
-    return new SpanEndpoint(worker_id, copyText(name, WORKER_NAME_CHARS_MAX));
+  endpointOf(worker_id: string, name: string, isBuiltin: boolean): ObservedEndpoint {
+    return new SpanEndpoint(worker_id, copyText(name, WORKER_NAME_CHARS_MAX), isBuiltin);
   }
 
   opened(call: ObservedCall, caller: ObservedEndpoint, layout: CallLayout): void {
-    const { meter } = call.subject as MeteredFunction;
-    meter.calls++;
-    meter.in_flight++;
-    if (this.#isTracing) this.#spans.open(call, caller as SpanEndpoint, layout);
+    const endpoint = caller as SpanEndpoint;
+    if (endpoint.isConsole && isUnsampled(layout)) this.#uncounted.add(call.slot);
+    else {
+      const { meter } = call.subject as MeteredFunction;
+      meter.calls++;
+      meter.in_flight++;
+    }
+    if (this.#isTracing) this.#spans.open(call, endpoint, layout);
   }
 
   wantsCandidates(call: ObservedCall): boolean {
@@ -118,33 +130,44 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
 
   settled(call: ObservedCall, memory: Uint8Array, start: number, end: number): void {
     const now = this.#clock.now();
-    (call.subject as MeteredFunction).meter.ended(now - call.since);
+    this.#ended(call, now);
     const place = this.#spans.find(call);
     if (place >= 0) this.#spans.settle(place, now, memory, start, end);
   }
 
   failed(call: ObservedCall, error: ErrorBody, endedBy: string | null): void {
     const now = this.#clock.now();
-    const { meter } = call.subject as MeteredFunction;
-    meter.ended(now - call.since);
-    meter.failed(error.code);
+    this.#ended(call, now)?.failed(error.code);
     const place = this.#spans.find(call);
     if (place >= 0) this.#spans.fail(place, now, error, endedBy);
   }
 
   refused(call: UnopenedCall, error: ErrorBody): void {
     const subject = this.#meters.functionOrOther(call.namespace, call.function_id);
-    subject.meter.calls++;
-    subject.meter.failed(error.code);
+    if (isCounted(call)) {
+      subject.meter.calls++;
+      subject.meter.failed(error.code);
+    }
     if (this.#isTracing) this.#spans.record(call, subject, undefined, error);
   }
 
   answered(call: UnopenedCall, result: () => string): void {
     const subject = this.#meters.functionOf(call.namespace, call.function_id);
-    subject.meter.calls++;
-    subject.meter.in_flight++;
-    subject.meter.ended(0);
+    if (isCounted(call)) {
+      subject.meter.calls++;
+      subject.meter.in_flight++;
+      subject.meter.ended(0);
+    }
     if (this.#isTracing) this.#spans.record(call, subject, this.#engine, result);
+  }
+
+  /** Counts the end of a call and returns its meter, if it has been counted. */
+  #ended(call: ObservedCall, now: number): CountingMeter | undefined {
+    // The size is checked first: nearly all calls end while no call of the console runs.
+    if (this.#uncounted.size > 0 && this.#uncounted.delete(call.slot)) return undefined;
+    const { meter } = call.subject as MeteredFunction;
+    meter.ended(now - call.since);
+    return meter;
   }
 
   get settings(): TraceSettings {
@@ -198,6 +221,19 @@ export class CallRecorder implements CallObserver, CallTraces, Meters {
 
   readonly #callId = (slot: number, uses: number): string => this.#source.callId(slot, uses);
 }
+
+/** Whether the trace context says that the trace is not recorded; the console's has version 0. */
+function isUnsampled({ memory, traceStart, traceEnd }: CallLayout): boolean {
+  return traceEnd > traceStart && memory[traceEnd - FLAGS_DIGIT_BACK] === DIGIT_0;
+}
+
+function isCounted({ caller, traceparent }: UnopenedCall): boolean {
+  return !(caller as SpanEndpoint).isConsole || traceparent?.at(-1) !== "0";
+}
+
+/** The last digit of the flags stands before the closing quote. */
+const FLAGS_DIGIT_BACK = 2;
+const DIGIT_0 = 0x30;
 
 const NO_LOAD: RouterLoad = { running: 0, parked: 0, connections: 0, queued_bytes: 0 };
 

@@ -16,6 +16,11 @@ function only(spans: CallSpan[]): CallSpan {
   return spans[0]!;
 }
 
+/** What the result of a call names. */
+function idsOf({ invocation_id, function_id }: { invocation_id?: string; function_id: string }) {
+  return { invocation_id: invocation_id!, function_id };
+}
+
 function ends({ error_code, ended_by, callee, end_ms }: CallSpan): unknown[] {
   return [error_code, ended_by, callee !== null, end_ms !== null];
 }
@@ -228,6 +233,45 @@ Deno.test("with tracing off calls are counted, and frames are forwarded unchange
   assert.equal(meter!.duration_sum_ms, 3);
   const place = recorder.bounds_ms.findIndex((bound) => bound >= 3);
   assert.deepEqual([meter!.durations[place], meter!.in_flight], [1, 0]);
+});
+
+Deno.test("calls that pages of the console make by themselves are not counted", () => {
+  const { caller, worker, recorder, openBuiltin, open } = recordedRouter();
+  const [console, page] = [openBuiltin("engine-console"), open({})];
+  worker.say({ type: "registerfunction", id: "g" });
+  announce(page, undefined, "engine-console"); // Not the console, whatever it calls itself.
+  const parent = `00-${"a".repeat(32)}-${"b".repeat(16)}`;
+  let count = 0;
+  const say = (from: typeof caller, function_id: string, flags: string) => {
+    from.say(
+      `${CALL}"i${count++}","function_id":"${function_id}","traceparent":"${parent}-${flags}","data":1}`,
+    );
+  };
+  const numbers = () =>
+    Object.fromEntries(
+      [...recorder.functions(), recorder.other].filter(({ calls }) => calls > 0)
+        .map(({ function_id, calls, in_flight, errors }) => [
+          function_id,
+          [calls, in_flight, [...errors.values()].length],
+        ]),
+    );
+
+  say(console, "f", "00");
+  say(console, "absent", "00");
+  say(console, "engine::functions::list", "00");
+  say(console, "f", "01");
+  say(page, "f", "00");
+  say(caller, "g", "00");
+  const before = numbers();
+  const [unseen, ...seen] = handed(worker);
+  const failed = { code: "broken", message: "It broke" };
+  worker.say({ type: "invocationresult", ...idsOf(unseen!), error: failed });
+  for (const each of seen) answer(worker, each.invocation_id, 1);
+
+  assert.deepEqual(before["f"], [2, 2, 0]);
+  assert.deepEqual([before["g"], before["(other)"]], [[1, 1, 0], undefined]);
+  assert.equal(before["engine::functions::list"], undefined);
+  assert.deepEqual([numbers()["f"], numbers()["g"]], [[2, 0, 0], [1, 0, 0]]);
 });
 
 Deno.test("CallRecorder.load() returns the load of the router", () => {

@@ -90,18 +90,25 @@ function bothEnds(text: string): string {
   return `${text.slice(0, half)}\n…${text.slice(-half)}`;
 }
 
+/** The name of the built-in worker that makes the calls of the console's pages. */
+const CONSOLE = "engine-console";
+
 /** A caller or callee, shared by its spans. */
 export class SpanEndpoint implements CallEndpoint {
   readonly worker_id: string;
   /** Empty until it is known; readers then show the group of the function id. */
   readonly name: string;
+  /** Whether it is the console, which marks what its pages ask by themselves as not sampled. */
+  readonly isConsole: boolean;
   /** The page that last referred to it, and its index there. */
   page = -1;
   place = 0;
 
-  constructor(worker_id: string, name: string) {
+  /** `isBuiltin`: it is a part of the engine, which nothing else can pretend to be. */
+  constructor(worker_id: string, name: string, isBuiltin = false) {
     this.worker_id = worker_id;
     this.name = name;
+    this.isConsole = isBuiltin && name === CONSOLE;
   }
 
   /** Memory of this object. */

@@ -58,22 +58,6 @@ Deno.test(
   },
 );
 
-Deno.test(
-  "the Overview page calls no function of a worker that does not run",
-  browserTest,
-  async () => {
-    await using world = await ConsoleWorld.start();
-    const page = await world.openPage("/overview");
-    await panel(page, "Queues").getByText("engine-queue does not run").waitFor();
-
-    const metrics = await (await fetch(`${world.url.replace(/^ws/, "http")}/metrics`)).text();
-
-    // Under this name the engine counts calls of functions that no worker has.
-    assert.match(metrics, /^engine_calls_total\{function="engine::/m);
-    assert.doesNotMatch(metrics, /^engine_calls_total\{function="\(other\)"/m);
-  },
-);
-
 Deno.test("the Overview page names what is broken, and leads there", browserTest, async () => {
   await using world = await ConsoleWorld.start(BROKEN);
   const shop = await world.connect("shop");

@@ -197,9 +197,10 @@ export class BrowserConnection {
   }
 
   #call(call: CallMessage, rights: Rights): void {
-    const { id, function_id, payload, namespace, timeout_ms, metadata } = call;
+    const { id, function_id, payload, namespace, timeout_ms, metadata, background } = call;
     // Calls of core functions only feed the page; recorded, they would hide the others.
-    const { traceparent, trace_id } = beginTrace(!function_id.startsWith("engine::"));
+    const isRecorded = !background && !function_id.startsWith("engine::");
+    const { traceparent, trace_id } = beginTrace(isRecorded);
     this.#run(id, trace_id, async (signal, duration) => {
       const result = await this.#services.engine.call({
         function_id,
@@ -322,6 +323,7 @@ const Message = v.variant("type", [
     payload: v.optional(v.unknown()),
     timeout_ms: v.optional(v.int(1, TIMEOUT_MS_MAX)),
     metadata: v.optional(Members),
+    background: v.optional(v.boolean()),
   }),
   v.object({ type: v.literal("watch_trigger"), id: Id, trigger: Trigger }),
   v.object({

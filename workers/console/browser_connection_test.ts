@@ -176,6 +176,17 @@ Deno.test("BrowserConnection does not record calls of core functions", async () 
   assert.deepEqual(answer, { type: "result", id: 1, duration_ms: 0, trace_id: null });
 });
 
+Deno.test("BrowserConnection does not record calls that no person made", async () => {
+  const { worker, socket, say } = setup();
+  worker.functions["math::add"] = () => 3;
+
+  await say({ type: "call", id: 1, function_id: "math::add", background: true });
+
+  assert.match(worker.calls[0]!.traceparent!, /-00$/);
+  const [answer] = socket.about(1);
+  assert.deepEqual(answer, { type: "result", id: 1, result: 3, duration_ms: 0, trace_id: null });
+});
+
 Deno.test("BrowserConnection answers a failed call with code, message, details and remote stack", async () => {
   const { worker, socket, say } = setup();
   worker.functions["a::b"] = () => {

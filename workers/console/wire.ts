@@ -35,7 +35,10 @@ export type BrowserMessage =
    * it. After a wrong one the console closes the connection with {@linkcode WRONG_TOKEN_CLOSE}.
    */
   | { readonly type: "hello"; readonly token: string }
-  /** Calls a function. The page chooses `id`, unique among its open calls and watches. */
+  /**
+   * Calls a function. The page chooses `id`, unique among its open calls and watches. A call in the
+   * `background` is one that no person made: it has no trace and does not count.
+   */
   | {
     readonly type: "call";
     readonly id: number;
@@ -44,6 +47,7 @@ export type BrowserMessage =
     readonly payload?: Json;
     readonly timeout_ms?: number;
     readonly metadata?: JsonObject;
+    readonly background?: boolean;
   }
   /** Subscribes to the firings of a trigger (`fired`). */
   | { readonly type: "watch_trigger"; readonly id: number; readonly trigger: WatchedTrigger }

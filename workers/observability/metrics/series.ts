@@ -50,21 +50,26 @@ export interface SeriesAnswer {
   } & Readonly<Record<WorkerColumn, Points>>)[];
 }
 
-type FunctionColumn = "calls_per_s" | "errors_per_s" | "p99_ms";
+type FunctionColumn = "calls_per_s" | "errors_per_s" | "p50_ms" | "p99_ms";
 type WorkerColumn = "memory_bytes" | "cpu_percent" | "in_flight" | "event_loop_lag_ms";
 
 const ENGINE_COLUMNS: readonly (keyof EngineSample)[] = [
   ...ENGINE_VALUES,
   "event_loop_lag_p99_ms",
 ];
-const FUNCTION_COLUMNS: readonly FunctionColumn[] = ["calls_per_s", "errors_per_s", "p99_ms"];
+const FUNCTION_COLUMNS: readonly FunctionColumn[] = [
+  "calls_per_s",
+  "errors_per_s",
+  "p50_ms",
+  "p99_ms",
+];
 const WORKER_COLUMNS: readonly WorkerColumn[] = [
   "memory_bytes",
   "cpu_percent",
   "in_flight",
   "event_loop_lag_ms",
 ];
-const IDLE = { calls_per_s: 0, errors_per_s: 0, p99_ms: null };
+const IDLE = { calls_per_s: 0, errors_per_s: 0, p50_ms: null, p99_ms: null };
 
 /** Stores and reads the series. */
 export class SeriesStore {
@@ -95,6 +100,7 @@ export class SeriesStore {
         const values = {
           calls_per_s: delta.calls / seconds,
           errors_per_s: delta.errors / seconds,
+          p50_ms: quantile(this.#bounds, delta.durations, 0.5),
           p99_ms: quantile(this.#bounds, delta.durations, 0.99),
         };
         return [keyOf(delta), { of: { function_id, namespace }, values }] as const;

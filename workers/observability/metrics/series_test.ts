@@ -27,6 +27,7 @@ Deno.test("SeriesStore stores a value per second for the engine and its function
     namespace: "default",
     calls_per_s: [null, 4, 0],
     errors_per_s: [null, 0, 0],
+    p50_ms: [null, 3, null],
     p99_ms: [null, 3.98, null],
   }]);
 });

@@ -21,6 +21,8 @@ import type { Tone } from "./icons.tsx";
 
 /** Points of a sparkline. */
 export const SPARK_POINTS_MAX = 120;
+/** Fewer points fill the right part of a sparkline: a slope over all of it would mislead. */
+export const SPARK_POINTS_MIN = 20;
 /** Space above the lines, and of the axis of time below them, in pixels. */
 const ABOVE = 8;
 const BELOW = 22;
@@ -260,12 +262,13 @@ export function sparkPath(
 ): LinePaths {
   const shown = values.slice(-SPARK_POINTS_MAX);
   const top = box.max ?? largestOf(shown);
-  const step = box.width / Math.max(1, shown.length - 1);
+  const step = box.width / (Math.max(SPARK_POINTS_MIN, shown.length) - 1);
+  const start = box.width - step * (shown.length - 1);
   const room = box.height - 2;
   const points = shown.map((value, i) => {
     if (value === null || !Number.isFinite(value)) return null;
     const part = top > 0 ? Math.max(0, Math.min(1, value / top)) : 0;
-    return { x: i * step, y: 1 + room * (1 - part) };
+    return { x: start + i * step, y: 1 + room * (1 - part) };
   });
   return linePaths(points, box.height);
 }

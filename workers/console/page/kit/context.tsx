@@ -8,7 +8,7 @@
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { type ComponentChildren, type Context, createContext, type JSX, type VNode } from "preact";
 import { useCallback, useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Json } from "../../../../sdk/typescript/wire/protocol.ts";
+import { DEFAULT_NAMESPACE, type Json } from "../../../../sdk/typescript/wire/protocol.ts";
 import type { WatchedQuery, WatchedTrigger } from "../../wire.ts";
 import type { Clipboard, Preferences, Session } from "./browser.ts";
 import type { Live, QueryState } from "./live.ts";
@@ -143,27 +143,44 @@ export function useQuery<T = Json>(
   return { ...(isCurrent ? state : NOTHING) as QueryState<T>, retry };
 }
 
-/** Seconds between two attempts to reach a function that no worker offers. */
-const ABSENT_RETRY_S = 5;
+/** What changes which functions there are. */
+const FUNCTION_CHANGES: readonly WatchedTrigger[] = [{ type: "engine::functions-available" }];
 
 /**
- * Whether a query fails because no worker offers its function. It is then asked again every few
- * seconds, so that the page continues once a worker does.
+ * Whether a worker offers a function of the default namespace, as the list of functions says;
+ * `undefined`: not known yet. A call of one that is absent would count as an error of the system.
+ * `null` asks nothing.
  */
-export function useIsAbsent(query: Query<unknown>): boolean {
-  const { status, error, retry } = query;
-  const [isAbsent, setAbsent] = useState(false);
-  const now = useNow();
-  const failed = status === "failed" && error?.code === "function_not_found";
-  const waited = useRef(0);
-  useEffect(() => {
-    if (failed && ++waited.current % ABSENT_RETRY_S === 0) retry();
-  }, [now]);
-  useEffect(() => {
-    // While it is asked again, what is known stays.
-    if (status !== "loading") setAbsent(failed);
-  }, [status, failed]);
-  return isAbsent || failed;
+export function useIsOffered(function_id: string | null): boolean | undefined {
+  const { status, items } = useQuery<{ readonly function_id: string; readonly namespace: string }>(
+    function_id === null ? null : {
+      function_id: "engine::functions::list",
+      payload: { prefix: function_id, include_internal: true },
+      items: "functions",
+      key: ["namespace", "function_id"],
+    },
+    FUNCTION_CHANGES,
+  );
+  if (status === "loading") return undefined;
+  // Without the list, the answer of the function itself says more.
+  return status === "failed" || items.some((item) => {
+    return item.function_id === function_id && item.namespace === DEFAULT_NAMESPACE;
+  });
+}
+
+/** A {@linkcode Query} that is asked only while a worker offers its function. */
+export interface OfferedQuery<T> extends Query<T> {
+  /** No worker offers the function. */
+  readonly isAbsent: boolean;
+}
+
+/** As {@linkcode useQuery}, of a function whose worker may not run. */
+export function useOfferedQuery<T = Json>(
+  query: WatchedQuery | null,
+  on: readonly WatchedTrigger[] = [],
+): OfferedQuery<T> {
+  const isOffered = useIsOffered(query?.function_id ?? null);
+  return { ...useQuery<T>(isOffered ? query : null, on), isAbsent: isOffered === false };
 }
 
 /**

@@ -247,7 +247,7 @@ function Secret(props: FieldProps): VNode {
           hint={note(props, "a secret; it stays as it is")}
           onChange={() => {}}
         />
-        <Button small label={`Replace ${name}`} onPress={() => onChange(path, undefined)}>
+        <Button label={`Replace ${name}`} onPress={() => onChange(path, undefined)}>
           Replace
         </Button>
       </div>

@@ -74,7 +74,7 @@ export function formatCount(count: number | null | undefined): string {
 /** A percentage: `0.4 %`, `12 %`. */
 export function formatPercent(percent: number | null | undefined): string {
   if (percent === null || percent === undefined || !Number.isFinite(percent)) return NONE;
-  return `${percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
+  return `${percent < 9.95 ? percent.toFixed(1) : Math.round(percent)} %`;
 }
 
 /** Local time of day: `14:03:27`; `fine`: `14:03:27.081`. */
@@ -99,9 +99,10 @@ export function formatAgo(ms: number, now: number): string {
 
 /** Three significant digits. */
 function digits(value: number): string {
-  if (value >= 1_000) return Math.round(value).toLocaleString("en-US");
-  if (value >= 100) return value.toFixed(0);
-  if (value >= 10) return value.toFixed(1);
+  if (value >= 999.5) return Math.round(value).toLocaleString("en-US");
+  // What is rounded up has a digit more before the point.
+  if (value >= 99.95) return value.toFixed(0);
+  if (value >= 9.995) return value.toFixed(1);
   return value === 0 ? "0" : value.toFixed(2);
 }
 

@@ -86,7 +86,9 @@ for (
   const [rate, text] of [
     [0, "0/s"],
     [0.2, "0.20/s"],
+    [9.996, "10.0/s"],
     [12.54, "12.5/s"],
+    [99.96, "100/s"],
     [1_204, "1,204/s"],
     [18_300, "18.3k/s"],
     [null, NONE],
@@ -108,7 +110,7 @@ for (
 }
 
 Deno.test("formatPercent() has one decimal below 10", () => {
-  assert.deepEqual([0.42, 12.3, null].map(formatPercent), ["0.4 %", "12 %", NONE]);
+  assert.deepEqual([0.42, 9.96, 12.3, null].map(formatPercent), ["0.4 %", "10 %", "12 %", NONE]);
 });
 
 Deno.test("formatSpan() and formatAgo() use the largest unit", () => {

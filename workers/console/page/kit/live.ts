@@ -44,6 +44,8 @@ interface CallOptions {
   /** @default 30000 */
   readonly timeout_ms?: number;
   readonly metadata?: JsonObject;
+  /** No person made it: it has no trace and does not count. */
+  readonly background?: boolean;
   /** Cancels the call. */
   readonly signal?: AbortSignal;
   readonly onProgress?: (data: Json) => void;
@@ -232,6 +234,8 @@ export class Live {
     if (known === undefined) {
       this.#watched.set(key, watched);
       this.#request(watched);
+    } else if (watched.users === 1 && watched.state.value.status === "failed") {
+      this.retry(query, on); // It lingered without users; what it failed by may be mended.
     }
     return watched.state;
   }

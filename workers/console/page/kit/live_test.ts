@@ -116,6 +116,23 @@ Deno.test("Live.call() is cancelled by its signal, before and while it runs", as
   assert.deepEqual(sent.slice(count).map(({ type }) => type), ["call", "end"]);
 });
 
+Deno.test("Live.watch() asks again for a query that failed and lost its users", () => {
+  const { live, say, sent, last } = setup();
+  const error = { code: "function_not_found", message: "Function a::b not found" };
+  const state = live.watch(QUERY, ON);
+  const asked = () => sent.filter(({ type }) => type === "watch_query").length;
+  say({ type: "error", id: last().id, error, duration_ms: 0, trace_id: null });
+  assert.equal(state.value.status, "failed");
+
+  live.watch(QUERY, ON); // A second user sees the failure of the first.
+  assert.equal(asked(), 1);
+  live.release(QUERY, ON);
+  live.release(QUERY, ON);
+  live.watch(QUERY, ON);
+
+  assert.deepEqual([asked(), state.value.status], [2, "loading"]);
+});
+
 Deno.test("Live.http() resolves with the response", async () => {
   const { live, say, last } = setup();
 

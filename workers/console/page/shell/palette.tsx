@@ -8,7 +8,7 @@
 import { useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
-import { type Shell, useQuery, useShell } from "../kit/context.tsx";
+import { type Shell, useOfferedQuery, useQuery, useShell } from "../kit/context.tsx";
 import { Icon, type IconName, Key } from "../kit/icons.tsx";
 import { Dialog } from "../kit/layout.tsx";
 import type { ConsolePage, Finder } from "../kit/router.ts";
@@ -67,7 +67,9 @@ function FinderQuery(
   },
 ): null {
   const { router } = useShell();
-  const { items } = useQuery(finder.query, finder.on);
+  // Core functions are always there; those of built-in workers need not be.
+  const useFinder = finder.query.function_id.startsWith("engine::") ? useQuery : useOfferedQuery;
+  const { items } = useFinder(finder.query, finder.on);
   useEffect(() => {
     const found = items.map(finder.find).filter((item) => item !== null);
     onFound(found.map(({ text, hint, to }) => {

@@ -63,7 +63,7 @@ export function SideBar(
           aria-expanded={more.value}
           onClick={() => more.value = !more.value}
         >
-          <Icon name={more.value ? "close" : "more"} size={18} />
+          <Icon name={more.value ? "close" : "more"} />
           <span>More</span>
         </button>
       </div>

@@ -28,8 +28,8 @@ import {
 import { endsText, followText, isBehind, keeperText, logText } from "./cluster_rows.ts";
 
 const QUERY = { function_id: "engine::cluster::engines", payload: { logs: true } };
-/** Nothing fires when a link changes, so it is asked for now and then. */
-const ON: readonly WatchedTrigger[] = [
+/** Nothing fires when a link changes, so links are asked for now and then. */
+export const LINK_CHANGES: readonly WatchedTrigger[] = [
   { type: "engine::metrics-sampled", config: { interval_ms: 2_000 } },
 ];
 
@@ -48,7 +48,7 @@ export const clusterPage: ConsolePage = {
 };
 
 function Cluster(): VNode {
-  const { status, value, error, retry } = useQuery<ClusterView>(QUERY, ON);
+  const { status, value, error, retry } = useQuery<ClusterView>(QUERY, LINK_CHANGES);
   const info = value as ClusterView | null;
   const isAlone = info !== null && info.cluster === null;
   return (

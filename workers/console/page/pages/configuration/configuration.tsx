@@ -10,7 +10,6 @@ import type { WatchedQuery, WatchedTrigger } from "../../../wire.ts";
 import {
   Ago,
   Badge,
-  Code,
   type Column,
   type ConsolePage,
   Empty,
@@ -27,11 +26,11 @@ import {
   Skeleton,
   Split,
   Table,
-  useIsAbsent,
-  useQuery,
+  useOfferedQuery,
   useShell,
   useTypedMember,
 } from "../../kit/mod.ts";
+import { AbsentWorker } from "../absent_worker.tsx";
 import { figure } from "../references.tsx";
 import { ConfigurationEntry } from "./configuration_entry.tsx";
 import { type ConfigurationRow, matchesSearch } from "./configuration_rows.ts";
@@ -67,10 +66,9 @@ export const configurationPage: ConsolePage = {
 
 function Configuration({ rest: [named] }: PageProps): VNode {
   const { router } = useShell();
-  const entries = useQuery<ConfigurationRow>(CONFIGURATIONS, CONFIGURATION_CHANGES);
-  const isAbsent = useIsAbsent(entries);
+  const entries = useOfferedQuery<ConfigurationRow>(CONFIGURATIONS, CONFIGURATION_CHANGES);
   const [typed, type, search] = useTypedMember("text");
-  const { items, status } = entries;
+  const { items, status, isAbsent } = entries;
   const shown = useMemo(() => items.filter((row) => matchesSearch(row, search)), [items, search]);
   const go = (...place: string[]) => {
     router.go(link("/configuration", ...place, search === "" ? {} : { text: search }));
@@ -140,16 +138,16 @@ function List(
 
 function NoProvider(): VNode {
   return (
-    <Empty icon="configuration" title="engine-configuration does not run">
-      <p>
-        It keeps values with a schema, which running workers follow. Add it with{" "}
-        <Code>engine worker add engine-configuration</Code>; what workers register shows up here by
-        itself.
-      </p>
+    <AbsentWorker
+      name="engine-configuration"
+      icon="configuration"
+      does="It keeps values with a schema, which running workers follow"
+      shows="What workers register shows up here by itself"
+    >
       <p>
         What the engine itself was started with is on <Link to="/settings">Settings</Link>.
       </p>
-    </Empty>
+    </AbsentWorker>
   );
 }
 

@@ -27,7 +27,8 @@ export type Combine = "mean" | "max";
 
 /**
  * Samples in parts that begin at multiples of `partMs`, so that they stay where they are while time
- * passes. Parts without samples are left out.
+ * passes. Parts without samples are left out, and so is the last one until half of it has passed:
+ * a mean of one or two samples jumps.
  */
 export function bucketed(
   at_ms: readonly number[],
@@ -42,6 +43,9 @@ export function bucketed(
     if (part) part.push(values[i] ?? null);
     else parts.set(start, [values[i] ?? null]);
   });
+  const newest = at_ms.at(-1) ?? 0;
+  const last = Math.floor(newest / partMs) * partMs;
+  if (parts.size > 1 && newest - last < partMs / 2) parts.delete(last);
   return {
     at_ms: [...parts.keys()],
     values: [...parts.values()].map(combine === "mean" ? (part) => meanOf(part) : largestOf),

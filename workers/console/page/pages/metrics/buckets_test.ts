@@ -5,16 +5,26 @@ import assert from "node:assert/strict";
 import { bucketed, OTHER, topAndOther } from "./buckets.ts";
 
 Deno.test("bucketed() has the mean of the samples of each part", () => {
-  const at_ms = [9_000, 10_000, 19_999, 20_000];
+  const at_ms = [9_000, 10_000, 19_999, 20_000, 25_000];
 
-  assert.deepEqual(bucketed(at_ms, [5, 2, 4, 9], 10_000, "mean"), {
+  assert.deepEqual(bucketed(at_ms, [5, 2, 4, 9, 7], 10_000, "mean"), {
     at_ms: [0, 10_000, 20_000],
-    values: [5, 3, 9],
+    values: [5, 3, 8],
   });
 });
 
+Deno.test("bucketed() leaves out the last part until half of it has passed", () => {
+  const at_ms = [10_000, 15_000, 20_000, 24_999];
+
+  assert.deepEqual(bucketed(at_ms, [1, 3, 90, 80], 10_000, "mean"), {
+    at_ms: [10_000],
+    values: [2],
+  });
+  assert.deepEqual(bucketed([10_000], [1], 10_000, "mean").values, [1]);
+});
+
 Deno.test("bucketed() has the largest sample of each part, and gaps", () => {
-  const at_ms = [10_000, 11_000, 20_000, 40_000];
+  const at_ms = [10_000, 11_000, 20_000, 49_000];
 
   assert.deepEqual(bucketed(at_ms, [2, 4, null, 1], 10_000, "max"), {
     at_ms: [10_000, 20_000, 40_000],

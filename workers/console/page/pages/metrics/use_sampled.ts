@@ -6,7 +6,7 @@
  */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Json } from "../../../../../sdk/typescript/wire/protocol.ts";
-import { CallFailure, useLive, useNow } from "../../kit/mod.ts";
+import { CallFailure, useIsOffered, useLive, useNow } from "../../kit/mod.ts";
 
 /** After a failed call the next one follows when the clock has changed so often. */
 const TICKS_AFTER_FAILURE = 5;
@@ -24,9 +24,9 @@ export interface Sampled<T> {
   readonly refresh: () => void;
 }
 
-/** Asks a function once a second, `null` none; `sampled` is called with each answer. */
+/** Asks a function once a second while it is offered; `sampled` is called with each answer. */
 export function useSampled<T>(
-  function_id: string | null,
+  function_id: string,
   sampled: (answer: T, at_ms: number) => void,
 ): Sampled<T> {
   const live = useLive();
@@ -38,13 +38,14 @@ export function useSampled<T>(
     error: null,
   });
   const turn = useRef({ busy: false, rest: 0, abort: new AbortController() });
+  const isOffered = useIsOffered(function_id);
   const isAway = live.status.value.engine === false;
   const ask = () => {
     const { current } = turn;
-    if (current.busy || isAway || function_id === null) return;
+    if (current.busy || isAway || !isOffered) return;
     current.busy = true;
     const { signal } = current.abort;
-    live.call(function_id, {}, { signal }).then((json: Json) => {
+    live.call(function_id, {}, { signal, background: true }).then((json: Json) => {
       const answer = json as T;
       sampled(answer, Date.now());
       setAsked(({ version }) => ({ status: "ready", answer, version: version + 1, error: null }));
@@ -52,14 +53,14 @@ export function useSampled<T>(
       if (signal.aborted) return;
       current.rest = TICKS_AFTER_FAILURE;
       const error = thrown instanceof CallFailure ? thrown : null;
-      const status = error?.code === "function_not_found" ? "absent" : "failed";
-      setAsked((before) => ({ ...before, status, error }));
+      setAsked((before) => ({ ...before, status: "failed", error }));
     }).finally(() => current.busy = false);
   };
   useEffect(() => {
     if (turn.current.rest > 0) turn.current.rest--;
     else ask();
   }, [now]);
+  useEffect(() => void (isOffered && ask()), [isOffered]);
   useEffect(() => () => turn.current.abort.abort(), []);
-  return { ...asked, refresh: ask };
+  return { ...asked, ...isOffered === false && { status: "absent" }, refresh: ask };
 }

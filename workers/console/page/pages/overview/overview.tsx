@@ -5,6 +5,7 @@
  */
 import type { ComponentChildren, VNode } from "preact";
 import { useMemo } from "preact/hooks";
+import type { ClusterView } from "../../../../../engine/ports/directory.ts";
 import type { WorkerStatus } from "../../../../../engine/ports/supervision.ts";
 import {
   Ago,
@@ -24,9 +25,10 @@ import {
   Skeleton,
   Sparkline,
   Stat,
-  useIsAbsent,
+  useOfferedQuery,
   useQuery,
 } from "../../kit/mod.ts";
+import { LINK_CHANGES } from "../cluster/cluster.tsx";
 import { CONFIGURATION_CHANGES, CONFIGURATIONS } from "../configuration/configuration.tsx";
 import type { ConfigurationRow } from "../configuration/configuration_rows.ts";
 import { type Alert, ALERT_CHANGES, ALERTS } from "../metrics/alerts.tsx";
@@ -35,7 +37,13 @@ import { type EngineField, type EngineSamples, useSamples } from "../metrics/sam
 import { type QueueRow, titleOf, useQueues } from "../queues/queue_rows.ts";
 import { functionAddress, isOwnFunction } from "../references.tsx";
 import type { TriggerItem } from "../triggers/trigger_rows.ts";
-import { type ConnectedWorker, isUp, type WorkerRow, workerRows } from "../workers/worker_rows.ts";
+import {
+  type ConnectedWorker,
+  isUp,
+  upCount,
+  type WorkerRow,
+  workerRows,
+} from "../workers/worker_rows.ts";
 import { CONNECTIONS, SUPERVISED, WORKER_CHANGES } from "../workers/workers.tsx";
 import {
   type Change,
@@ -44,7 +52,6 @@ import {
   type Finding,
   findingsOf,
   type FunctionLoad,
-  mayRun,
   type OverviewInput,
   queuesInOrder,
   SHOWN_MAX,
@@ -55,6 +62,7 @@ import {
 /** The small lines show the last five minutes in points of this time. */
 const LINE_MS = 10_000;
 const LINE_SAMPLES = 300;
+const CLUSTER = { function_id: "engine::cluster::engines" };
 const TRIGGERS = {
   function_id: "engine::registered-triggers::list",
   items: "registered_triggers",
@@ -81,13 +89,9 @@ function Overview(): VNode {
   const connections = useQuery<ConnectedWorker>(CONNECTIONS, WORKER_CHANGES);
   const alerts = useQuery<Alert>(ALERTS, ALERT_CHANGES);
   const triggers = useQuery<TriggerItem>(TRIGGERS, TRIGGER_CHANGES);
-  // Calls of functions that no worker offers would count as errors of the system.
-  const configurations = useQuery<ConfigurationRow>(
-    mayRun(supervised.items, "engine-configuration") ? CONFIGURATIONS : null,
-    CONFIGURATION_CHANGES,
-  );
-  useIsAbsent(configurations); // In a cluster: asks again once an engine keeps the state.
-  const queues = useQueues(mayRun(supervised.items, "engine-queue"));
+  const configurations = useOfferedQuery<ConfigurationRow>(CONFIGURATIONS, CONFIGURATION_CHANGES);
+  const queues = useQueues();
+  const cluster = useQuery<ClusterView>(CLUSTER, LINK_CHANGES);
   const { samples, version } = useSamples();
   const workers = useMemo(
     () => workerRows(supervised.items, connections.items),
@@ -101,6 +105,7 @@ function Overview(): VNode {
     queues: queues.rows,
     triggers: triggers.items,
     configurations: configurations.items,
+    cluster: cluster.value,
   };
   const failed = [supervised, connections].find(({ status }) => status === "failed");
   const isLoading = supervised.status === "loading" || connections.status === "loading";
@@ -186,7 +191,7 @@ function Numbers({ samples, workers, queues }: {
   workers: readonly WorkerRow[];
   queues: readonly QueueRow[];
 }): VNode {
-  const up = workers.filter(isUp).length;
+  const { up, all } = upCount(workers);
   const minute = (field: EngineField) => samples.engineMinute(field);
   const [calls, errors] = [minute("calls_per_s"), minute("errors_per_s")];
   const share = calls && errors ? ` · ${formatPercent(100 * errors / calls)}` : "";
@@ -204,8 +209,8 @@ function Numbers({ samples, workers, queues }: {
       <Stat
         label="Workers up"
         to="/workers"
-        value={`${up} of ${workers.length}`}
-        {...up < workers.length && { tone: "warn" as const }}
+        value={`${up} of ${all}`}
+        {...up < all && { tone: "warn" as const }}
       />
       <Stat label="Calls, last minute" to="/metrics" value={formatRate(calls)}>
         {line("calls_per_s", "Calls", "accent")}

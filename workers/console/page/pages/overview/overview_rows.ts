@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { WorkerStatus } from "../../../../../engine/ports/supervision.ts";
+import type { ClusterView } from "../../../../../engine/ports/directory.ts";
 import { formatCount, formatPercent, link } from "../../kit/mod.ts";
 import type { ConfigurationRow } from "../configuration/configuration_rows.ts";
 import type { Alert } from "../metrics/alerts.tsx";
@@ -12,7 +12,7 @@ import type { FunctionTraffic } from "../metrics/samples.ts";
 import { type QueueRow, titleOf } from "../queues/queue_rows.ts";
 import { functionAddress } from "../references.tsx";
 import type { TriggerItem } from "../triggers/trigger_rows.ts";
-import { isUp, type WorkerRow } from "../workers/worker_rows.ts";
+import { upCount, type WorkerRow } from "../workers/worker_rows.ts";
 
 /** A function fails noticeably from this share of its calls on, in percent. */
 const FAILING_PERCENT = 10;
@@ -20,12 +20,6 @@ const FAILING_PERCENT = 10;
 const FAILING_CALLS_MIN = 6;
 /** Findings, functions, queues and changes shown. */
 export const SHOWN_MAX = 6;
-
-/** Whether a built-in worker runs; a queued one does at the engine that keeps the state. */
-export function mayRun(supervised: readonly WorkerStatus[], name: string): boolean {
-  const state = supervised.find((worker) => worker.name === name)?.state;
-  return state !== undefined && state !== "stopped" && state !== "failed";
-}
 
 /** Something that needs attention. */
 export interface Finding {
@@ -45,6 +39,8 @@ export interface OverviewInput {
   readonly triggers: readonly TriggerItem[];
   readonly configurations: readonly ConfigurationRow[];
   readonly functions: readonly FunctionLoad[];
+  /** `null`: not known yet. */
+  readonly cluster: ClusterView | null;
 }
 
 /** A function and its traffic in the last minute. */
@@ -56,6 +52,7 @@ export interface FunctionLoad extends FunctionTraffic {
 /** What needs attention, the worst first. */
 export function findingsOf(input: OverviewInput): Finding[] {
   const all = [
+    ...clusterFindings(input.cluster),
     ...input.workers.flatMap(workerFinding),
     ...input.alerts.flatMap(alertFinding),
     ...input.configurations.flatMap(configurationFinding),
@@ -67,6 +64,21 @@ export function findingsOf(input: OverviewInput): Finding[] {
     ...all.filter(({ tone }) => tone === "bad"),
     ...all.filter(({ tone }) => tone === "warn"),
   ];
+}
+
+/** What stops more than one engine. */
+function clusterFindings(view: ClusterView | null): Finding[] {
+  if (view === null || view.cluster === null) return [];
+  const finding = (text: string, detail: string | null): Finding[] => [
+    { tone: "bad", text, detail, to: link("/cluster") },
+  ];
+  if (!view.connected) return finding("NATS is away", view.problem ?? null);
+  if (!view.log) return []; // Each engine keeps its own state.
+  if (view.log.problem !== null) {
+    return finding("The log of the state cannot be used", view.log.problem);
+  }
+  if ((view.keeper ?? null) !== null) return [];
+  return finding("No engine keeps the state", "State, queues and cron wait until one does");
 }
 
 function workerFinding({ name, key, state, reason }: WorkerRow): Finding[] {
@@ -146,7 +158,7 @@ function triggerFindings(triggers: readonly TriggerItem[]): Finding[] {
 /** What is good while nothing needs attention. */
 export function wellText({ workers, queues, triggers }: OverviewInput): string {
   const parts = [
-    upText(workers.filter(isUp).length, workers.length),
+    ...upTexts(workers),
     "no alert fires",
     ...queues.length > 0 ? ["no job is dead"] : [],
     ...triggers.length > 0 ? ["every trigger is active"] : [],
@@ -155,10 +167,21 @@ export function wellText({ workers, queues, triggers }: OverviewInput): string {
 }
 
 /** Workers that an operator stopped are no finding, but not up either. */
-function upText(up: number, all: number): string {
-  if (all === 1) return up === 1 ? "Its worker is up" : "Its worker is not up";
-  if (up === all) return `All ${formatCount(all)} workers are up`;
-  return `${formatCount(up)} of ${formatCount(all)} workers are up`;
+function upTexts(workers: readonly WorkerRow[]): string[] {
+  const { up, all, elsewhere } = upCount(workers);
+  return [
+    all === 1
+      ? (up === 1 ? "Its worker is up" : "Its worker is not up")
+      : up === all
+      ? `All ${formatCount(all)} workers are up`
+      : `${formatCount(up)} of ${formatCount(all)} workers are up`,
+    ...elsewhere > 0
+      ? [
+        `${formatCount(elsewhere)} more ${elsewhere === 1 ? "runs" : "run"} at the engine that ` +
+        "keeps the state",
+      ]
+      : [],
+  ];
 }
 
 /** The share of the calls that failed in the last minute, in percent. */

@@ -3,6 +3,7 @@
  */
 import assert from "node:assert/strict";
 import { workerStatus } from "../../../../../tests/fakes/samples.ts";
+import type { ClusterLogView, ClusterView } from "../../../../../engine/ports/directory.ts";
 import type { ConfigurationRow } from "../configuration/configuration_rows.ts";
 import type { Alert } from "../metrics/alerts.tsx";
 import type { QueueRow } from "../queues/queue_rows.ts";
@@ -13,7 +14,6 @@ import {
   failedPercent,
   findingsOf,
   type FunctionLoad,
-  mayRun,
   type OverviewInput,
   queuesInOrder,
   slowestOf,
@@ -27,6 +27,7 @@ const QUIET: OverviewInput = {
   triggers: [],
   configurations: [],
   functions: [],
+  cluster: null,
 };
 
 type Status = Parameters<typeof workerStatus>[0];
@@ -86,14 +87,6 @@ const configuration = (fields: Partial<ConfigurationRow> = {}): ConfigurationRow
 const texts = (input: Partial<OverviewInput>) =>
   findingsOf({ ...QUIET, ...input }).map(({ tone, text, to }) => `${tone} ${text} ${to}`);
 
-Deno.test("mayRun() is false for a worker that is not there, has failed or is stopped", () => {
-  const runs = (["ready", "queued", "starting", "failed", "stopped"] as const)
-    .map((state) => mayRun([workerStatus({ name: "engine-queue", state })], "engine-queue"));
-
-  assert.deepEqual(runs, [true, true, true, false, false]);
-  assert.equal(mayRun([workerStatus({ name: "shop" })], "engine-queue"), false);
-});
-
 Deno.test("findingsOf() a system that is well is empty", () => {
   const input = {
     workers: workers({ name: "shop" }, { name: "off", state: "stopped" }),
@@ -104,6 +97,21 @@ Deno.test("findingsOf() a system that is well is empty", () => {
   };
 
   assert.deepEqual(texts(input), []);
+});
+
+Deno.test("findingsOf() has a cluster without NATS, without its log or without a keeper", () => {
+  const log = { kind: "postgres", problem: null } as ClusterLogView;
+  const view = { cluster: "shop", connected: true, keeper: "1", log, engines: [] } as ClusterView;
+  const found = (change: Partial<ClusterView>) => texts({ cluster: { ...view, ...change } });
+
+  assert.deepEqual(found({}), []);
+  assert.deepEqual(found({ cluster: null, connected: false, keeper: null }), []);
+  assert.deepEqual(found({ keeper: null }), ["bad No engine keeps the state /cluster"]);
+  assert.deepEqual(found({ keeper: null, log: null }), []);
+  assert.deepEqual(found({ log: { ...log, problem: "disk full" } }), [
+    "bad The log of the state cannot be used /cluster",
+  ]);
+  assert.deepEqual(found({ connected: false, keeper: null }), ["bad NATS is away /cluster"]);
 });
 
 Deno.test("findingsOf() has workers that failed, wait or do not answer", () => {
@@ -200,6 +208,11 @@ Deno.test("wellText() says what was looked at", () => {
   assert.equal(
     wellText({ ...QUIET, workers: workers({}, { state: "stopped" }, { state: "starting" }) }),
     "1 of 3 workers are up and no alert fires.",
+  );
+  const waits = { kind: "builtin", path: null, state: "queued" } as const;
+  assert.equal(
+    wellText({ ...QUIET, workers: workers({}, {}, { name: "engine-queue", ...waits }) }),
+    "All 2 workers are up, 1 more runs at the engine that keeps the state and no alert fires.",
   );
 });
 

@@ -121,17 +121,23 @@ function Now({ row, state }: { row: QueueRow; state: QueuesState }): VNode {
   );
 }
 
+/** Charts show at least this time. */
+const WINDOW_MS_MIN = 60_000;
+
 function Charts(
   { name, state: { samples, version } }: { name: string; state: QueuesState },
 ): VNode {
   const { window } = samples;
   const at_ms = useMemo(() => window.at_ms, [version]);
+  // A page that was just opened has few samples, which are not spread over the whole width.
+  const window_ms = Math.max(WINDOW_MS_MIN, (at_ms.at(-1) ?? 0) - (at_ms[0] ?? 0));
   return (
     <>
       <Panel>
         <Chart
           label="Jobs per second"
           at_ms={at_ms}
+          window_ms={window_ms}
           format={formatRate}
           sync="queue"
           series={[
@@ -145,6 +151,7 @@ function Charts(
         <Chart
           label="Depth"
           at_ms={at_ms}
+          window_ms={window_ms}
           sync="queue"
           series={[
             { label: "Waiting", values: window.series(name, "waiting"), area: true },

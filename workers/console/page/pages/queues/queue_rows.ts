@@ -145,16 +145,15 @@ export interface QueuesState extends Pick<Sampled<unknown>, "status" | "error" |
 }
 
 /** Lists the queues once a second while a component is mounted and their worker runs. */
-export function useQueues(runs = true): QueuesState {
+export function useQueues(): QueuesState {
   const samples = useRef<QueueSamples>();
   samples.current ??= new QueueSamples();
   const { answer, ...asked } = useSampled<{ readonly queues: readonly QueueRow[] }>(
-    runs ? "engine::queue::list" : null,
+    "engine::queue::list",
     ({ queues }, at_ms) => samples.current!.add(at_ms, queues),
   );
-  const known = { ...asked, samples: samples.current };
-  if (!runs) return { ...known, status: "absent", rows: NO_ROWS };
-  return { ...known, rows: answer?.queues ?? NO_ROWS };
+  const rows = asked.status === "absent" ? NO_ROWS : answer?.queues ?? NO_ROWS;
+  return { ...asked, samples: samples.current, rows };
 }
 
 const NO_ROWS: readonly QueueRow[] = [];

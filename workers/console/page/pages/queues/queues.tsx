@@ -7,7 +7,6 @@ import type { VNode } from "preact";
 import { useMemo } from "preact/hooks";
 import {
   Badge,
-  Code,
   type Column,
   type ConsolePage,
   Empty,
@@ -27,6 +26,7 @@ import {
   useShell,
   useTypedMember,
 } from "../../kit/mod.ts";
+import { AbsentWorker } from "../absent_worker.tsx";
 import { figure } from "../references.tsx";
 import { QueueDetail } from "./queue_detail.tsx";
 import {
@@ -116,12 +116,12 @@ function List(
 
 function NoQueues(): VNode {
   return (
-    <Empty icon="queues" title="engine-queue does not run">
-      <p>
-        It keeps calls on disk and makes them later. Add it with{" "}
-        <Code>engine worker add engine-queue</Code>; its queues show up here by themselves.
-      </p>
-    </Empty>
+    <AbsentWorker
+      name="engine-queue"
+      icon="queues"
+      does="It keeps calls on disk and makes them later"
+      shows="Its queues show up here by themselves"
+    />
   );
 }
 

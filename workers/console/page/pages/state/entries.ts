@@ -203,7 +203,7 @@ export function useEntries<Happening extends object>(
     const mine = round.current;
     setLoading(true);
     const payload = { ...source.payload, limit: PAGE_ENTRIES, ...cursor !== null && { cursor } };
-    live.call(source.function_id, payload).then((page) => {
+    live.call(source.function_id, payload, { background: true }).then((page) => {
       if (mine !== round.current) return;
       setList((list) => withPage(list, source.readPage(page)));
       setLoading(false);

@@ -22,11 +22,12 @@ import {
   Select,
   Skeleton,
   Split,
-  useQuery,
+  useOfferedQuery,
   useQueryMember,
   useShell,
   useTypedMember,
 } from "../../kit/mod.ts";
+import { AbsentWorker } from "../absent_worker.tsx";
 import { NameList } from "../references.tsx";
 import { StateChanges } from "./changes.tsx";
 import { EntryEditor } from "./editor.tsx";
@@ -62,7 +63,7 @@ export const statePage: ConsolePage = {
 
 function State({ rest: [named, key] }: PageProps): VNode {
   const { router } = useShell();
-  const scopes = useQuery<string>(SCOPES, ON);
+  const scopes = useOfferedQuery<string>(SCOPES, ON);
   const [make, setMake] = useQueryMember("new");
   const [typed, type, search] = useTypedMember("text");
   const scope = named ?? scopes.items[0] ?? "";
@@ -95,7 +96,16 @@ function State({ rest: [named, key] }: PageProps): VNode {
         />
       }
     >
-      {scopes.status === "failed"
+      {scopes.isAbsent
+        ? (
+          <AbsentWorker
+            name="engine-state"
+            icon="state"
+            does="It keeps values by scope and key, which all workers share"
+            shows="What they keep shows up here by itself"
+          />
+        )
+        : scopes.status === "failed"
         ? <Failed what="The state cannot be read" error={scopes.error} retry={scopes.retry} />
         : scopes.status === "loading"
         ? <Skeleton rows={10} />

@@ -27,10 +27,11 @@ import {
   Stat,
   Table,
   textOf,
-  useQuery,
+  useOfferedQuery,
   useShell,
   useTypedMember,
 } from "../../kit/mod.ts";
+import { AbsentWorker } from "../absent_worker.tsx";
 import { figure } from "../references.tsx";
 import { StreamPage } from "./stream_page.tsx";
 import {
@@ -78,7 +79,7 @@ function Streams({ rest: [stream, group, item] }: PageProps): VNode {
 function AllStreams(): VNode {
   const { router } = useShell();
   const state = useStreamStats();
-  const listed = useQuery<ListedStream>(LISTED, NOW_AND_THEN);
+  const listed = useOfferedQuery<ListedStream>(LISTED, NOW_AND_THEN);
   const [typed, type, search] = useTypedMember("text");
   const { status, answer } = state;
   const rows = useMemo(
@@ -146,7 +147,7 @@ function Numbers({ state: { answer, samples } }: { state: StreamsState }): VNode
         <Sparkline values={window.series(ALL, "sent_per_s", 120)} label="Sent per second" />
       </Stat>
       <Stat
-        label="Dropped: read too slowly"
+        label="Dropped as too slow"
         value={formatCount(closed_slow)}
         {...closed_slow > 0 && { tone: "warn" as const }}
       />
@@ -183,13 +184,12 @@ function List(
 
 function NoStreams(): VNode {
   return (
-    <Empty icon="streams" title="engine-stream does not run">
-      <p>
-        It keeps items by stream and group, and sends every change to their subscribers. Add it with
-        {" "}
-        <Code>engine worker add engine-stream</Code>; its streams show up here by themselves.
-      </p>
-    </Empty>
+    <AbsentWorker
+      name="engine-stream"
+      icon="streams"
+      does="It keeps items by stream and group, and sends every change to their subscribers"
+      shows="Its streams show up here by themselves"
+    />
   );
 }
 

@@ -21,7 +21,7 @@ import {
   Split,
   useIsNarrow,
 } from "../../kit/mod.ts";
-import { type Layout, layoutGraphWithin } from "../../kit/graph_layout.ts";
+import { type Layout, layoutColumn, layoutGraphWithin } from "../../kit/graph_layout.ts";
 import { type BusyNode, type MapEdge, type ServiceMap, shownMap } from "./service_map.ts";
 import { workerLink } from "../references.tsx";
 
@@ -42,10 +42,13 @@ const BOX = {
   height: 48,
   widthMin: 136,
   widthMax: 280,
-  charWidth: 7.8,
+  charWidth: 8.4,
   smallWidth: 6.2,
-  frame: 70,
+  frame: 74,
 };
+
+/** Between boxes of the one column that fits a phone. */
+const NARROW_GAP = 14;
 
 /** What surrounds a drawing in pixels: the side bar; header, filters and tabs. */
 const AROUND = { width: 204, height: 170 };
@@ -71,7 +74,8 @@ export function ServiceMapView({ map, text = "", empty }: {
       height: BOX.height,
     }));
     const lines = shown.edges.map(({ from, to }) => ({ id: `${from} ${to}`, from, to }));
-    return layoutGraphWithin(boxes, lines, roomForDrawing(isNarrow), {
+    if (isNarrow) return layoutColumn(boxes, lines, NARROW_GAP);
+    return layoutGraphWithin(boxes, lines, roomForDrawing(), {
       columnGap: 64,
       ...lines.length <= TEXTS_MAX && { label: LABEL },
     });
@@ -82,7 +86,7 @@ export function ServiceMapView({ map, text = "", empty }: {
     label: `${node.kind} ${node.label}: ${node.calls} calls, ${node.errors} failed`,
     content: <MapBox node={node} />,
   }));
-  const edges = graphEdges(shown.edges, layout);
+  const edges = graphEdges(shown.edges, layout, !isNarrow && shown.edges.length <= TEXTS_MAX);
   const node = shown.nodes.find(({ id }) => id === chosen);
   return (
     <Split
@@ -105,7 +109,11 @@ export function ServiceMapView({ map, text = "", empty }: {
   );
 }
 
-function graphEdges(edges: readonly MapEdge[], layout: Layout): GraphEdge[] {
+function graphEdges(
+  edges: readonly MapEdge[],
+  layout: Layout,
+  hasTexts: boolean,
+): GraphEdge[] {
   const most = Math.max(1, ...edges.map(({ calls }) => calls));
   return edges.map((edge) => {
     const id = `${edge.from} ${edge.to}`;
@@ -116,7 +124,7 @@ function graphEdges(edges: readonly MapEdge[], layout: Layout): GraphEdge[] {
       points: layout.edges.get(id)!.points,
       textAt: layout.edges.get(id)!.label,
       width: 1 + 3 * Math.sqrt(edge.calls / most),
-      text: edges.length <= TEXTS_MAX ? edgeText(edge) : undefined,
+      text: hasTexts ? edgeText(edge) : undefined,
       ...edge.errors > 0 && { tone: "bad" },
     };
   });
@@ -208,7 +216,9 @@ function widthOf({ label, errors }: BusyNode): number {
 }
 
 /** About the space that a drawing has, in pixels. */
-function roomForDrawing(isNarrow: boolean): { width: number; height: number } {
-  const width = isNarrow ? innerWidth : innerWidth - AROUND.width;
-  return { width: Math.max(200, width), height: Math.max(200, innerHeight - AROUND.height) };
+function roomForDrawing(): { width: number; height: number } {
+  return {
+    width: Math.max(200, innerWidth - AROUND.width),
+    height: Math.max(200, innerHeight - AROUND.height),
+  };
 }

@@ -259,29 +259,33 @@ function SpanBar(
       {bar.queued && bar.queued.width > 0.004 && (
         <i class="span-queued" style={{ ...part(bar.queued), background: undefined }} />
       )}
-      <span class={`span-time num ${place.isInside ? "inside" : ""}`} style={place.style}>
-        {span.errorCode && <b class="bad-text">{span.errorCode}</b>}
+      <span class="span-time num" style={place.style}>
+        {place.hasCode && <b class="bad-text">{span.errorCode}</b>}
         {bar.isOpen ? "running" : formatDuration(durationOf(span, nowMs))}
       </span>
     </>
   );
 }
 
-/** Where the label of a bar is: right of it, left of it, or else over its end. */
+/**
+ * Where the label of a bar is: right of it, or left of it. An error code that has no room is left
+ * out: the name of a failed span is red, and its detail has the code.
+ */
 function placeOf(
   bar: Bar,
   { span }: SpanRow,
   width: number,
-): { readonly style: Record<string, string>; readonly isInside: boolean } {
+): { readonly style: Record<string, string>; readonly hasCode: boolean } {
   const room = TIME_WIDTH + (span.errorCode?.length ?? 0) * CODE_CHAR_WIDTH;
   const right = bar.left + bar.width;
+  const behind = { left: `calc(${percent(right)} + 6px)` };
   if ((1 - right) * width + BEHIND >= room) {
-    return { style: { left: `calc(${percent(right)} + 6px)` }, isInside: false };
+    return { style: behind, hasCode: span.errorCode !== null };
   }
   if (bar.left * width > room) {
-    return { style: { right: `calc(${percent(1 - bar.left)} + 6px)` }, isInside: false };
+    return { style: { right: `calc(${percent(1 - bar.left)} + 6px)` }, hasCode: true };
   }
-  return { style: { right: `calc(${percent(1 - right)} + 6px)` }, isInside: true };
+  return { style: behind, hasCode: false };
 }
 
 function percent(part: number): string {

@@ -136,6 +136,25 @@ export function isUp({ state }: Pick<WorkerRow, "state">): boolean {
   return state === "ready" || state === "connected";
 }
 
+/** How many workers there are and serve calls. */
+export interface UpCount {
+  readonly up: number;
+  /** Of so many, without those that run elsewhere. */
+  readonly all: number;
+  /** Built-in workers that wait here because the engine that keeps the state runs them. */
+  readonly elsewhere: number;
+}
+
+/** Counts workers that serve calls. */
+export function upCount(rows: readonly WorkerRow[]): UpCount {
+  const elsewhere = rows.filter(runsElsewhere).length;
+  return { up: rows.filter(isUp).length, all: rows.length - elsewhere, elsewhere };
+}
+
+function runsElsewhere({ kind, state }: WorkerRow): boolean {
+  return kind === "builtin" && state === "queued";
+}
+
 /** Whether every word of a search occurs in a row. */
 export function matchesSearch(row: WorkerRow, search: string): boolean {
   const { name, state, kind, runtime, isolation, reason, engine } = row;

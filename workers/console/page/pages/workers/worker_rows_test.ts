@@ -10,6 +10,7 @@ import {
   isolationText,
   matchesSearch,
   stateTone,
+  upCount,
   workerRows,
 } from "./worker_rows.ts";
 
@@ -194,4 +195,15 @@ Deno.test("workerRows() shows a worker of which one connection answers as connec
 
   assert.equal(row?.state, "connected");
   assert.match(row!.reason!, /^1 of 2 do not answer/);
+});
+
+Deno.test("upCount() leaves out built-in workers that the keeper of the state runs", () => {
+  const rows = workerRows([
+    builtinStatus({ name: "engine-http" }),
+    builtinStatus({ name: "engine-queue", state: "queued" }),
+    workerStatus({ name: "math", state: "failed" }),
+    workerStatus({ name: "shop", state: "queued" }),
+  ], []);
+
+  assert.deepEqual(upCount(rows), { up: 1, all: 3, elsewhere: 1 });
 });

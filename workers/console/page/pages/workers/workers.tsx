@@ -41,9 +41,9 @@ import {
   type ConnectedWorker,
   gaugeIds,
   isolationText,
-  isUp,
   matchesSearch,
   stateTone,
+  upCount,
   type WorkerRow,
   workerRows,
 } from "./worker_rows.ts";
@@ -184,9 +184,10 @@ function isTrouble({ state, restarts, reason, kind }: WorkerRow): boolean {
 }
 
 function countWords(rows: readonly WorkerRow[]): string {
-  const up = rows.filter(isUp).length;
+  const { up, all, elsewhere } = upCount(rows);
   const failed = rows.filter(({ state }) => state === "failed").length;
-  return `${up} of ${rows.length} up${failed > 0 ? `, ${failed} failed` : ""}`;
+  return `${up} of ${all} up${failed > 0 ? `, ${failed} failed` : ""}` +
+    (elsewhere > 0 ? `, ${elsewhere} at the keeper` : "");
 }
 
 function found({ name, state, kind }: WorkerStatus): Found {
