@@ -4,6 +4,7 @@
  * @module
  */
 import type { Section } from "../bench.ts";
+import { fairness } from "./fairness.ts";
 import { http } from "./http.ts";
 import { linked } from "./linked.ts";
 import { peers } from "./peers.ts";
@@ -28,6 +29,7 @@ export const SECTIONS: readonly Section[] = [
   state,
   pubsub,
   queue,
+  fairness,
   start,
   peers,
   services,
