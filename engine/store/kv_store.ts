@@ -30,7 +30,7 @@ import type {
 } from "../ports/store.ts";
 import type { Turns } from "../ports/turns.ts";
 import { Cache, type Slot, Slots } from "./slots.ts";
-import { applyChanges, checkWrite, type Step } from "./write.ts";
+import { applyChanges, checkWrite, sizeOf, type Step } from "./write.ts";
 import { Outstanding } from "./outstanding.ts";
 import { commitCost } from "./record.ts";
 import { GroupCommit, type Work } from "./group_commit.ts";
@@ -91,8 +91,9 @@ interface Pending extends Work {
   changed: readonly string[];
   mutations: number;
   bytes: number;
-  /** Bytes of the queue that it holds. */
+  /** Bytes of the queue that it holds, and as what they count for its bound. */
   taken: number;
+  weight: number;
   /** Resolves or rejects the request; set when the write is applied. */
   settle: Work["settle"];
 }
@@ -157,6 +158,8 @@ class KvStore implements Store {
   readonly #damaged = new Map<string, DamagedKey>();
   #failure: StoreStatus["failure"] = null;
   #queuedBytes = 0;
+  /** What counts for {@linkcode STORE_QUEUED_BYTES_MAX}. */
+  #queuedWeight = 0;
   #usedAtMs = 0;
   #cancelIdle: (() => void) | undefined;
   /** Bytes of values that were deleted or replaced since the file was asked to shrink. */
@@ -238,7 +241,7 @@ class KvStore implements Store {
       this.#assertOpen();
       checkWrite(changes);
       this.#used();
-      if (this.#queuedBytes >= STORE_QUEUED_BYTES_MAX) throw tooMuchQueued();
+      if (this.#queuedWeight >= STORE_QUEUED_BYTES_MAX) throw tooMuchQueued();
     } catch (thrown) {
       return Promise.reject(thrown);
     }
@@ -265,6 +268,7 @@ class KvStore implements Store {
       mutations: 0,
       bytes: 0,
       taken: 0,
+      weight: 0,
       settle: () => {},
     });
     return promise;
@@ -367,7 +371,7 @@ class KvStore implements Store {
         nextVersion: () => ++this.#version,
       });
       for (const { old } of changed) if (old?.damaged !== undefined) this.#damage(old);
-      pending.taken = this.#takeQueue(steps);
+      this.#takeQueue(pending, steps);
       pending.steps = steps;
       pending.changed = steps.map(({ id }) => id);
       answer = () => pending.answer(changed);
@@ -393,12 +397,15 @@ class KvStore implements Store {
   }
 
   /** @throws {EngineError} `overloaded` when too much waits for the disk. */
-  #takeQueue(steps: readonly Step[]): number {
-    const bytes = steps.reduce((sum, step) => sum + step.bytes, 0);
-    const fits = this.#queuedBytes === 0 || this.#queuedBytes + bytes <= STORE_QUEUED_BYTES_MAX;
+  #takeQueue(pending: Pending, steps: readonly Step[]): void {
+    const { bytes, weight } = sizeOf(steps);
+    const fits = this.#queuedWeight === 0 ||
+      this.#queuedWeight + weight <= STORE_QUEUED_BYTES_MAX;
     if (!fits || !this.#memory.take("queues", bytes)) throw tooMuchQueued();
     this.#queuedBytes += bytes;
-    return bytes;
+    this.#queuedWeight += weight;
+    pending.taken = bytes;
+    pending.weight = weight;
   }
 
   /** Notes a damaged key; the error for its reader. */
@@ -435,6 +442,7 @@ class KvStore implements Store {
 
   #settle(pending: Pending, answer: () => void, failure: EngineError | undefined): void {
     this.#queuedBytes -= pending.taken;
+    this.#queuedWeight -= pending.weight;
     this.#memory.release("queues", pending.taken);
     for (const { id, entry } of pending.steps) {
       if (!failure) this.#damaged.delete(id);

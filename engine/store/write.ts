@@ -58,6 +58,23 @@ export class Step {
   }
 }
 
+/**
+ * A value from this size on counts as four times its JSON while it waits, since its write holds it
+ * parsed, as the caller sent it.
+ */
+const LARGE_BYTES = 256 * 1024;
+const LARGE_FACTOR = 4;
+
+/** Bytes of JSON that waiting changes hold, and as what they count for the bound of all. */
+export function sizeOf(steps: readonly Step[]): { bytes: number; weight: number } {
+  let [bytes, weight] = [0, 0];
+  for (const step of steps) {
+    bytes += step.bytes;
+    weight += step.bytes < LARGE_BYTES ? step.bytes : LARGE_FACTOR * step.bytes;
+  }
+  return { bytes, weight };
+}
+
 /** Result of {@linkcode applyChanges}. */
 export interface Applied {
   /** One per change, in the order given. */
