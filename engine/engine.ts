@@ -140,12 +140,12 @@ class AssembledEngine implements Engine {
   readonly #channels: ChannelTable;
   readonly #httpFunctions: HttpFunctions;
   readonly #pages: Pages;
-  readonly #schemas = createSchemas();
   readonly #socketPaths = new SocketPaths();
   readonly #tokens: Tokens;
   readonly #config: Config;
   readonly #finished = Promise.withResolvers<void>();
   readonly #stack = new AsyncDisposableStack();
+  readonly #schemas = this.#stack.use(createSchemas(systemClock, () => this.#ticks.look()));
   readonly #draining = new AbortController();
   /** What built-in workers still have to finish. */
   #delays = 0;

@@ -427,8 +427,7 @@ export class Router {
       this.#errorReplies.warn(other, "a registration has no effect any more", detail);
     }
     const { schemas, settings } = this.#options;
-    const isChecked = message.request_format !== undefined && !peer.isBuiltin;
-    if (isChecked && settings.validate_payloads) schemas.prepare?.();
+    if (settings.validate_payloads && !peer.isBuiltin) schemas.prepare?.();
     this.#report({ type: "functions_changed", worker_id: peer.id, ids_changed: isNew });
     this.#names.registered(peer, id, namespace);
     this.#handovers.functionRegistered(peer, id, namespace);

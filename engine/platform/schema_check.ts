@@ -1,10 +1,8 @@
 /**
  * {@linkcode Schemas} on ajv: JSON Schema 2020-12, compiled to code when first needed.
  *
- * The imports are deferred: ajv is evaluated when the first schema is registered (60 ms, 23 MB),
- * compiles its meta-schema with the next one or the first call (30 ms), and re2js is evaluated
- * with the first expression, 13 ms and 4 MB. An `import()` would not do, since the core compiles a
- * schema while it routes a call and cannot wait. Any further schema takes about 1 ms.
+ * ajv is loaded when a worker registers its first function (`schema_loading.ts`). A schema takes
+ * about 1 ms to compile, the largest some 50 ms with its first check.
  *
  * A schema comes from a worker and a value from a caller, so both are bounded: no document is ever
  * fetched, the parts of a schema are counted and so is the work of a check (`schema_steps.ts`), and
@@ -18,7 +16,9 @@ import defer * as ajv from "ajv/dist/2020.js";
 import defer * as re2 from "re2js";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Schemas, ValidationError } from "../ports/schemas.ts";
+import { type Ajv, AJV_OPTIONS, SchemaLoading } from "./schema_loading.ts";
 import {
   CHECK_STEPS,
   countParts,
@@ -70,31 +70,31 @@ const TOO_MUCH_WORK: ValidationError = {
   message: "takes more work to be checked by its schema than one payload may; send less at a time",
 };
 
-type Ajv = InstanceType<typeof ajv.Ajv2020>;
 type Validate = ReturnType<Ajv["compile"]>;
 type Failure = NonNullable<Validate["errors"]>[number];
 type Schema = boolean | JsonObject;
 
-/** Makes the engine's {@linkcode Schemas}. */
-export function createSchemas(): Schemas {
+/**
+ * Makes the engine's {@linkcode Schemas}. Without a clock, prepare() loads the compiler at once;
+ * `onCompile` is called behind each schema, since that takes longer than any other message.
+ */
+export function createSchemas(
+  clock?: Pick<Clock, "now" | "after">,
+  onCompile: () => void = () => {},
+): Schemas & Disposable {
   const compiled = new CompiledSchemas();
   const steps = new Steps();
-  let drafts: Ajv | undefined;
-  let isReady = false;
+  const loading = new SchemaLoading(clock);
   return {
-    prepare() {
-      if (isReady) return false;
-      if (drafts) isReady = drafts.validateSchema({}) === true; // Compiles the meta-schema.
-      else drafts = new ajv.Ajv2020(COMMON);
-      return !isReady;
-    },
+    prepare: () => loading.prepare(),
     compile(raw) {
       const usable = usableSchema(raw);
-      drafts ??= new ajv.Ajv2020(COMMON);
+      const { drafts } = loading;
       if (!drafts.validateSchema(usable)) throw invalid(drafts.errorsText(drafts.errors));
       const metered = meteredOf(usable);
       const holder: Holder = { compiled: new CompiledSchema(metered, steps), id: 0 };
       compiled.add(holder, metered.subschemas);
+      onCompile();
       return (value) => {
         if (holder.compiled) compiled.touch(holder);
         else {
@@ -104,15 +104,9 @@ export function createSchemas(): Schemas {
         return holder.compiled.check(value);
       };
     },
+    [Symbol.dispose]: () => loading[Symbol.dispose](),
   };
 }
-
-const COMMON = {
-  strict: false, // Unknown keywords are annotations.
-  validateFormats: false,
-  logger: false,
-  code: { optimize: false }, // Optimizing takes longer than a check ever saves.
-} as const;
 
 /** The schema, if it is within its bounds, as 2020-12 whatever draft it names. */
 function usableSchema(schema: Json): Schema {
@@ -252,13 +246,13 @@ function compileMetered(metered: MeteredSchema, steps: Steps, allErrors: boolean
   const { schema } = metered;
   try {
     const alone = new ajv.Ajv2020({
-      ...COMMON,
+      ...AJV_OPTIONS,
       allErrors,
       ownProperties: INHERITED_NAME.test(JSON.stringify(schema)),
       meta: false,
       validateSchema: false,
       inlineRefs: false, // A small schema with many references would become a large one.
-      code: { ...COMMON.code, regExp: linearExpressions(steps) },
+      code: { ...AJV_OPTIONS.code, regExp: linearExpressions(steps) },
     });
     replaceKeywords(alone, metered.allowed, steps);
     const validate = alone.compile(schema);

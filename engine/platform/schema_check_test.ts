@@ -61,15 +61,6 @@ Deno.test("the code of a schema refers to no more for more subschemas", () => {
   assert.equal(references(40), references(4));
 });
 
-Deno.test("prepare() may be called at any time, and changes nothing", () => {
-  const schemas = createSchemas();
-  assert.equal(schemas.prepare!(), true);
-  const check = schemas.compile({ type: "string" });
-  assert.equal(schemas.prepare!(), false);
-
-  assert.deepEqual([check("x").length, check(1).length], [0, 1]);
-});
-
 Deno.test("every error of a value is listed with its path", () => {
   const check = createSchemas().compile({
     type: "object",

@@ -19,10 +19,10 @@ export type SchemaCheck = (value: Json) => readonly ValidationError[];
 /** Compiles schemas. */
 export interface Schemas {
   /**
-   * Called when a function with a schema is registered: loads a part of what compile() needs, the
-   * next one each time, so that the first call does not wait for all of it. Whether there is more.
+   * Called when a worker registers a function: loads what compile() needs, in parts beside other
+   * work, so that no call waits for all of it. Resolves when it is loaded; never rejects.
    */
-  prepare?(): boolean;
+  prepare?(): Promise<void>;
   /**
    * Compiles a JSON Schema (2020-12).
    *

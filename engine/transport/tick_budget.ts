@@ -42,6 +42,14 @@ const DEFERRED_MS_MAX = 2;
  * each. A timer of 0 ms has the same effect and leaves the thread idle for 1 to 2 ms.
  */
 const POLL_TICKS = 62;
+/**
+ * Work that used so much of the thread at once, with a message that cannot be divided, is followed
+ * by a rest. A call takes two or three steps on the thread, with another process between them:
+ * without a rest it would wait for the next such message at each step.
+ */
+export const LONG_MS = 20;
+/** How long only other work has turns then. */
+export const REST_MS = 4;
 /** Bytes that count as one message, for reads and writes without one. */
 export const CREDIT_BYTES = 16 * 1024;
 
@@ -61,11 +69,14 @@ export interface TickPlatform {
   now(): number;
   /** Runs a task at the end of the current tick. */
   atTickEnd(task: () => void): void;
+  /** Runs a task once after some time; without it, no work rests. */
+  after?(ms: number, task: () => void): void;
 }
 
 const PLATFORM: TickPlatform = {
   now: () => performance.now(),
   atTickEnd: (task) => void setImmediate(task),
+  after: (ms, task) => void setTimeout(task, ms),
 };
 
 /** The time of the thread, shared by all connections of a process. */
@@ -81,6 +92,9 @@ export class TickBudget implements Pace, Turns {
   #usedMsBefore = new Map<Work, number>();
   /** Started without waiting in this tick. */
   #started: Work | undefined;
+  /** Used {@linkcode LONG_MS} of a tick without waiting, and rests. */
+  #long: Work | undefined;
+  #longUntil = 0;
   #endTasks: (() => void)[] = [];
   #isScheduled = false;
   /** Messages were handled in this tick, since `#startedAt`. */
@@ -105,7 +119,7 @@ export class TickBudget implements Pace, Turns {
 
   /** Whether a connection may handle messages now: no other one waits, and there is time. */
   mayStart(work: Work): boolean {
-    if (this.#isOver || this.#waiting > 0) return false;
+    if (this.#isOver || this.#waiting > 0 || this.#mustRest(work)) return false;
     if (!this.#isBusy) this.#begin();
     this.#started = work;
     this.#shareEndAt = this.#lookedAt + TICK_MS;
@@ -123,6 +137,7 @@ export class TickBudget implements Pace, Turns {
 
   /** Lets work continue when it is its turn. The caller knows whether it waits already. */
   queue(work: Work): void {
+    if (this.#mustRest(work)) return this.#rest(work);
     this.#usesLittle(work) ? this.#sparse.push(work) : this.#queue.push(work);
     this.#schedule();
   }
@@ -141,9 +156,25 @@ export class TickBudget implements Pace, Turns {
 
   /** Counts a message that a worker in this process will handle behind the current work. */
   defer(): void {
-    if (++this.#deferred < this.#deferredMax || this.credit <= 0) return;
+    if (++this.#deferred >= this.#deferredMax) this.look();
+  }
+
+  /** Has the clock asked behind the current message, which took much longer than others. */
+  look(): void {
+    if (this.credit <= 0) return;
     this.#granted -= this.credit; // So many of them were not used.
     this.credit = 0;
+  }
+
+  /** Whether work used so much of this tick, or of the one before, that it has to rest. */
+  #mustRest(work: Work): boolean {
+    if (work === this.#long) return this.#platform.now() < this.#longUntil;
+    return work === this.#started && this.#isBusy && this.#platform.after !== undefined &&
+      this.#lookedAt - this.#startedAt >= LONG_MS;
+  }
+
+  #rest(work: Work): void {
+    this.#platform.after!(REST_MS, () => this.queueLast(work));
   }
 
   get #waiting(): number {
@@ -202,7 +233,10 @@ export class TickBudget implements Pace, Turns {
   #account(): void {
     const now = this.#platform.now();
     this.#isBusy = false;
-    this.#busyMs += now - this.#startedAt;
+    const ms = now - this.#startedAt;
+    this.#busyMs += ms;
+    this.#long = ms >= LONG_MS && this.#platform.after ? this.#started : undefined;
+    this.#longUntil = now + REST_MS;
     if (this.#busyMs >= TICK_MS) this.#isOver = true;
     if (this.#deferred === 0) return;
     const perMessage = (now - this.#lookedAt) / this.#deferred;
@@ -230,9 +264,13 @@ export class TickBudget implements Pace, Turns {
       const work = this.#next();
       const start = this.#lookedAt;
       this.#shareEndAt = start + shareMs;
-      if (work.work()) this.#queue.push(work);
+      const hasMore = work.work();
       this.isSpent();
-      this.#usedMs.set(work, (this.#usedMs.get(work) ?? 0) + this.#lookedAt - start);
+      const ms = this.#lookedAt - start;
+      this.#usedMs.set(work, (this.#usedMs.get(work) ?? 0) + ms);
+      if (!hasMore) continue;
+      if (ms >= LONG_MS && this.#platform.after) this.#rest(work);
+      else this.#queue.push(work);
     }
   }
 

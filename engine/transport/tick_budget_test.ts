@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { Work } from "../ports/turns.ts";
-import { TICK_MS, TickBudget } from "./tick_budget.ts";
+import { LONG_MS, REST_MS, TICK_MS, TickBudget } from "./tick_budget.ts";
 
 Deno.test("a connection alone starts at once, tick after tick", () => {
   const { ticks, loop, handle } = setup();
@@ -180,12 +180,91 @@ Deno.test("work of which no peer waits goes behind what came after it", () => {
   assert.deepEqual(order, ["message", "end of a connection"]);
 });
 
+Deno.test("work rests after a long message, so that calls take several steps in between", () => {
+  const { ticks, loop } = setup();
+  const order: string[] = [];
+  let messages = 3;
+  const long: Work = {
+    work: () => {
+      order.push("long");
+      loop.now += LONG_MS;
+      return --messages > 0;
+    },
+  };
+  const steps = (name: string, left: number): Work => ({
+    work() {
+      order.push(`${name} ${left}`);
+      if (left > 1) ticks.queue(steps(name, left - 1));
+      return false;
+    },
+  });
+
+  ticks.queue(long);
+  loop.polled();
+  ticks.queue(steps("call", 3));
+  loop.polled();
+  loop.polled();
+  assert.deepEqual(order, ["long", "call 3", "call 2", "call 1"]);
+  loop.passes(REST_MS);
+  loop.polled();
+
+  assert.deepEqual(order.slice(4), ["long"]);
+});
+
+Deno.test("a message that is known to take long is the last before the clock is asked", () => {
+  const { ticks, loop, handle } = setup();
+  ticks.mayStart(ANYONE);
+  handle(100, 0.001);
+  loop.polled();
+  ticks.mayStart(ANYONE);
+  assert.ok(ticks.credit > 1);
+
+  loop.now += LONG_MS;
+  ticks.look();
+
+  assert.ok(ticks.credit <= 0 && ticks.isSpent());
+});
+
+Deno.test("a connection whose messages are long rests between its reads, too", () => {
+  const { ticks, loop } = setup();
+  const served: string[] = [];
+  const connection: Work = { work: () => (served.push("it"), false) };
+  const other: Work = { work: () => (served.push("another"), false) };
+
+  assert.equal(ticks.mayStart(connection), true);
+  loop.now += LONG_MS;
+  loop.polled();
+  assert.equal(ticks.mayStart(connection), false);
+  ticks.queue(connection);
+  ticks.queue(other);
+  loop.polled();
+  assert.deepEqual(served, ["another"]);
+  loop.passes(REST_MS);
+  loop.polled();
+
+  assert.deepEqual(served, ["another", "it"]);
+  assert.equal(ticks.mayStart(connection), true);
+});
+
 const ANYONE: Work = { work: () => false };
 
 /** An event loop whose time passes when messages are handled. */
 class Loop {
   now = 1_000;
   #tasks: (() => void)[] = [];
+  #timers: { readonly at: number; readonly task: () => void }[] = [];
+
+  after(ms: number, task: () => void): void {
+    this.#timers.push({ at: this.now + ms, task });
+  }
+
+  /** Time without work. */
+  passes(ms: number): void {
+    this.now += ms;
+    const due = this.#timers.filter(({ at }) => at <= this.now);
+    this.#timers = this.#timers.filter((timer) => !due.includes(timer));
+    for (const { task } of due) task();
+  }
 
   atTickEnd(task: () => void): void {
     this.#tasks.push(task);
@@ -208,6 +287,7 @@ function setup() {
   const ticks = new TickBudget({
     now: () => loop.now,
     atTickEnd: (task) => loop.atTickEnd(task),
+    after: (ms, task) => loop.after(ms, task),
   });
   /** Handles messages until the time is spent; returns how many. */
   const handle = (messages: number, ms: number): number => {

@@ -92,7 +92,7 @@ export function fakeRouter(
   const newId = () => `00000000-0000-4000-9000-${String(++ids).padStart(12, "0")}`;
   const router = new Router({
     clock,
-    schemas: { ...fakeSchemas, prepare: () => ++prepared < 0 },
+    schemas: { ...fakeSchemas, prepare: () => Promise.resolve(void prepared++) },
     settings: { ...DEFAULT_SETTINGS, ...settings },
     newId,
     report: (event) => events.push(event),

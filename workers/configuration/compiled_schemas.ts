@@ -40,21 +40,20 @@ export class CompiledSchemas {
     if (schema === true) return () => [];
     const known = this.#known(schema);
     if (known) return known;
+    // The compiler and a schema at once would keep the thread for 0.1 s.
+    await this.prepare();
     // Callers with schemas of the usual size do not wait behind those with large ones.
     if (JSON.stringify(schema).length <= SMALL_CHARS) return this.at(schema);
     const before = this.#rest;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#rest = promise;
     await before;
-    // The compiler and a large schema at once would keep the thread for 0.2 s.
-    let isMore: boolean;
-    do {
-      isMore = false; // Stays if it throws: compiling then says what is wrong.
-      await new Promise<void>((rested) => {
-        isMore = this.#paced(() => this.#schemas.prepare?.() ?? false, rested);
-      });
-    } while (isMore);
     return this.#paced(() => this.at(schema), resolve);
+  }
+
+  /** Loads the compiler, which {@linkcode CompiledSchemas.at} would load in one piece. */
+  async prepare(): Promise<void> {
+    await this.#schemas.prepare?.();
   }
 
   /** Runs a piece of work; calls `rested` after its rest. Throws what `work` throws. */

@@ -214,6 +214,7 @@ export class Configurations {
   async list(payload: Json): Promise<JsonObject> {
     const { cursor: after } = read("list", REQUESTS.list, payload);
     const { records, turns } = this.#setup;
+    await this.#schemas.prepare();
     const { records: found, cursor } = await records.page(after);
     const configurations = await mapInTurns(turns, found, (record) => this.#view(record));
     return { configurations, ...cursor !== undefined && { cursor } };

@@ -134,6 +134,27 @@ export const BUILTIN_ATTACKS: readonly Heavy[] = [
     },
   },
   {
+    name: "100 configurations with small schemas at once",
+    async act(setting) {
+      const { attacker, campaign } = setting;
+      const count = campaign.choose(10, 100);
+      const answers = Array.from({ length: count }, (_, i) => attacker.expect(`s${i}`, STUCK_MS));
+      await attacker.write(joined(...Array.from({ length: count }, (_, i) => {
+        const schema = `{"type":"object","properties":{"a":{"type":"string","minLength":${i}}}}`;
+        const data = `{"id":"small-${i}","schema":${schema},"initial_value":{"a":"${
+          "x".repeat(i)
+        }"}}`;
+        return frameOf(encoder.encode(
+          `{"type":"invokefunction","invocation_id":"s${i}",` +
+            `"function_id":"configuration::register","data":${data}}`,
+        ));
+      })));
+      const failed = (await Promise.all(answers)).filter((message) => !message || message.error);
+      const list = await callWith(setting, "configuration::list", "{}");
+      return { done: `${count - failed.length} registered; ${list}` };
+    },
+  },
+  {
     name: "rare times of 5,000 cron triggers, a list",
     async act(setting) {
       const count = setting.campaign.choose(200, 5_000);

@@ -4,9 +4,10 @@
  *
  * @module
  */
-import { Peer } from "../peer.ts";
-import type { Heavy, Setting } from "../heavy.ts";
+import { type Heavy, joined, type Setting } from "../heavy.ts";
+import { frameOf, Peer } from "../peer.ts";
 
+const encoder = new TextEncoder();
 const FUNCTIONS = 30;
 const STUCK_MS = 12_000;
 /** Backtracks for minutes on a text that almost fits. */
@@ -122,6 +123,33 @@ export const PATTERN_ATTACKS: readonly Heavy[] = [
         ),
       );
       return await callAll(setting, count, () => '{"p5":null}', '{"p5":5}');
+    },
+  },
+  {
+    name: "schemas of 60 KiB and their first calls in one write",
+    async act({ attacker, campaign }) {
+      const count = campaign.choose(2, 10);
+      const members = Array.from(
+        { length: 480 },
+        (_, i) =>
+          `"p${i}":{"type":["string","array"],"minLength":${i},"title":"${"t".repeat(60)}"}`,
+      );
+      const schema = `{"type":"object","properties":{${members.join(",")}}}`;
+      const ids = Array.from({ length: count }, (_, i) => `cold-${i}`);
+      const answers = ids.map((id) => attacker.expect(id, STUCK_MS));
+      await attacker.write(joined(...ids.flatMap((id) => [
+        frameOf(encoder.encode(
+          `{"type":"registerfunction","id":"schema::${id}","request_format":${schema}}`,
+        )),
+        frameOf(encoder.encode(
+          `{"type":"invokefunction","invocation_id":"${id}","function_id":"schema::${id}",` +
+            '"data":{"p0":1}}',
+        )),
+      ])));
+      const codes = (await Promise.all(answers)).map((message) => {
+        return (message?.error as { code: string } | undefined)?.code ?? "no error";
+      });
+      return { done: `${count} functions: ${[...new Set(codes)].join(", ")}` };
     },
   },
 ];
