@@ -252,7 +252,7 @@ function compileMetered(metered: MeteredSchema, steps: Steps, allErrors: boolean
       meta: false,
       validateSchema: false,
       inlineRefs: false, // A small schema with many references would become a large one.
-      code: { ...AJV_OPTIONS.code, regExp: linearExpressions(steps) },
+      code: { ...AJV_OPTIONS.code, regExp: linearExpressions(steps), process: parsedOnce },
     });
     replaceKeywords(alone, metered.allowed, steps);
     const validate = alone.compile(schema);
@@ -261,6 +261,14 @@ function compileMetered(metered: MeteredSchema, steps: Steps, allErrors: boolean
   } catch (cause) {
     throw invalid(cause instanceof Error ? cause.message : String(cause), cause);
   }
+}
+
+/**
+ * In parentheses, a function is compiled as it is parsed; otherwise V8 parses it once to find its
+ * end and again with its first call, which takes a third of the time of a large schema.
+ */
+function parsedOnce(source: string): string {
+  return source.replace("return function", "return (function") + ")";
 }
 
 /**

@@ -37,28 +37,44 @@ Deno.test("a schema of very many parts is compiled once: the first error alone i
   assert.equal(errors(ALL_ERRORS_SUBSCHEMAS_MAX + 1), 1);
 });
 
+/** What `run` compiles of text. */
+function sourcesOf(run: () => void): string[] {
+  const sources: string[] = [];
+  const { Function } = globalThis;
+  globalThis.Function = new Proxy(Function, {
+    construct(target, parts: string[]) {
+      sources.push(parts.at(-1)!);
+      return Reflect.construct(target, parts);
+    },
+  });
+  try {
+    run();
+  } finally {
+    globalThis.Function = Function;
+  }
+  return sources;
+}
+
 Deno.test("the code of a schema refers to no more for more subschemas", () => {
   // ajv's time grows with the square of these: 0.3 s for 480 members.
   const references = (members: number): number => {
     const each = { type: ["string", "array"], minLength: 1, uniqueItems: true, enum: [1, 2] };
     const named = Array.from({ length: members }, (_, i) => [`p${i}`, each]);
-    const sources: string[] = [];
-    const { Function } = globalThis;
-    globalThis.Function = new Proxy(Function, {
-      construct(target, parts: string[]) {
-        sources.push(parts.at(-1)!);
-        return Reflect.construct(target, parts);
-      },
-    });
-    try {
+    const sources = sourcesOf(() => {
       createSchemas().compile({ properties: Object.fromEntries(named) });
-    } finally {
-      globalThis.Function = Function;
-    }
+    });
     return sources.at(-1)!.match(/const \w+ = scope\./g)!.length;
   };
 
   assert.equal(references(40), references(4));
+});
+
+Deno.test("the code of a schema is parsed once: its function stands in parentheses", () => {
+  const schema = { properties: { "return function": { const: "return function" } } };
+
+  const source = sourcesOf(() => void createSchemas().compile(schema)).at(-1)!;
+
+  assert.match(source, /return \(function validate\d+\(.*\}\)$/s);
 });
 
 Deno.test("every error of a value is listed with its path", () => {
