@@ -268,7 +268,7 @@ function compileMetered(metered: MeteredSchema, steps: Steps, allErrors: boolean
  * end and again with its first call, which takes a third of the time of a large schema.
  */
 function parsedOnce(source: string): string {
-  return source.replace("return function", "return (function") + ")";
+  return source.replace(/return (?=(?:async )?function validate)/, "return (") + ")";
 }
 
 /**
