@@ -60,6 +60,7 @@ const LAYERS: readonly Layer[] = [
       "node:dns": /engine\/served\/http_functions\.ts$/,
       "node:http": /engine\/served\/(http_client|answer)\.ts$/,
       "node:https": /engine\/served\/http_client\.ts$/,
+      "node:net": /engine\/cluster\/nats_bus\.ts$/,
       "node:fs": /engine\/(install\/worker_files|store\/kv_store)\.ts$/,
       "node:stream": /engine\/(transport\/socket|served\/paced_reading)\.ts$/,
       "node:timers": /engine\/transport\/(tick_budget|socket)\.ts$/,
