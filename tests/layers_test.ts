@@ -66,7 +66,7 @@ const LAYERS: readonly Layer[] = [
       "node:timers": /engine\/transport\/(tick_budget|socket)\.ts$/,
       "node:sqlite": /engine\/store\/(kv_file|state_file)\.ts$/,
       "node:v8": /engine\/platform\/memory_budget\.ts$/,
-      "node:tls": /engine\/transport\/socket\.ts$/,
+      "node:tls": /engine\/(transport\/socket|cluster\/nats_bus)\.ts$/,
       "node:module": /engine\/platform\/schema_check\.ts$/,
       "node:util": /engine\/config\/variables\.ts$/,
       "node:vm": /engine\/platform\/schema_check\.ts$/,
