@@ -39,6 +39,8 @@ interface ReadExpression {
   /** The last answer: `next` is the first time after each moment from `after` up to itself. */
   after?: number;
   next?: number | undefined;
+  /** For all jobs that have it. */
+  expression?: Expression;
 }
 
 /**
@@ -47,6 +49,8 @@ interface ReadExpression {
  */
 export class ReadExpressions {
   readonly #max: number;
+  /** What was used last: thousands of triggers with one expression come one after another. */
+  #last: { given: string; timezone: string; read: ReadExpression } | undefined;
   /** The least recently used first. */
   readonly #kept = new Map<string, ReadExpression>();
 
@@ -61,8 +65,10 @@ export class ReadExpressions {
 
   /** @throws {EngineError} `INVALID_ARGUMENTS` with the place of what is wrong. */
   read(text: string, timezone: string): ReadExpression {
+    if (text === this.#last?.given && timezone === this.#last.timezone) return this.#last.read;
     const key = `${timezone}\n${text}`;
     const read = this.#kept.get(key) ?? readNow(text, timezone);
+    this.#last = { given: text, timezone, read };
     this.#kept.delete(key);
     this.#kept.set(key, read);
     for (const oldest of this.#kept.keys()) {
@@ -70,6 +76,12 @@ export class ReadExpressions {
       this.#kept.delete(oldest);
     }
     return read;
+  }
+
+  /** As {@linkcode ReadExpressions.read}: one object for all jobs that have it. */
+  shared(text: string, timezone: string): Expression {
+    const read = this.read(text, timezone);
+    return read.expression ??= new Expression(text, timezone, this);
   }
 }
 
@@ -138,7 +150,7 @@ export function readExpression(
   now: number,
   known?: ReadExpressions,
 ): Expression {
-  const expression = new Expression(text, timezone, known);
+  const expression = known ? known.shared(text, timezone) : new Expression(text, timezone);
   if (expression.next(now) !== undefined) return expression;
   throw invalid(`${quoted(expression.text)} never fires: no time in the future matches it`);
 }

@@ -8,8 +8,9 @@
  */
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Log } from "../../engine/ports/log.ts";
-import type { CallRequest, TriggerInstance } from "../../sdk/typescript/options.ts";
+import type { CallRequest } from "../../sdk/typescript/options.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { SmallMap } from "../../sdk/typescript/wire/small_map.ts";
 import type { Worker } from "../../sdk/typescript/worker.ts";
 import type { Expression } from "./expression.ts";
 import {
@@ -63,7 +64,8 @@ export class Job {
   readonly key: string;
   readonly identity: JobIdentity;
   readonly expression: Expression;
-  readonly triggers = new Map<string, TriggerInstance>();
+  /** Ids; all else of a trigger is the identity. */
+  readonly triggers = new SmallMap<string, true>();
   settings: JobSettings;
   /** The next time that is to come; `undefined`: none. */
   next: number | undefined;
@@ -73,13 +75,14 @@ export class Job {
   missed = 0;
   readonly #setup: JobSetup;
   #slotMs: number;
-  #runs: Run[];
-  #waiting: number[] = [];
-  readonly #delays = new Set<() => void>();
+  #runs: readonly Run[];
+  // What only a job that fires needs is made then: there are thousands that fire once a day.
+  #waiting: number[] | undefined;
+  #delays: Set<() => void> | undefined;
   #isHeld = false;
   #isClosed = false;
-  /** Writes, which follow each other. */
-  #saving: Promise<void> = Promise.resolve();
+  /** The last write; they follow each other. */
+  #saving: Promise<void> | undefined;
 
   constructor(
     setup: JobSetup,
@@ -95,13 +98,17 @@ export class Job {
     this.expression = expression;
     this.settings = settings;
     this.#slotMs = record.slot_ms;
-    this.#runs = [...record.runs];
+    this.#runs = record.runs;
     this.next = expression.next(record.slot_ms);
   }
 
   /** Nothing of it goes on. */
   get isIdle(): boolean {
     return this.triggers.size === 0 && this.running === 0;
+  }
+
+  get #waits(): boolean {
+    return this.#waiting !== undefined && this.#waiting.length > 0;
   }
 
   /** Fires, queues or passes over the times that are due. */
@@ -124,16 +131,16 @@ export class Job {
   /** The clock went back: times from now on count again. */
   restartAt(now: number): void {
     this.#slotMs = now;
-    this.#waiting = [];
+    this.#waiting = undefined;
     this.next = this.expression.next(now);
   }
 
   /** What the store has of it may be later: another engine fired it meanwhile. */
   goOnFrom({ slot_ms, runs }: CronRecord): void {
-    if (this.running === 0) this.#runs = [...runs];
+    if (this.running === 0) this.#runs = runs;
     if (slot_ms <= this.#slotMs) return;
     this.#slotMs = slot_ms;
-    this.#waiting = this.#waiting.filter((slot) => slot > slot_ms);
+    this.#waiting = this.#waiting?.filter((slot) => slot > slot_ms);
     this.next = this.expression.next(slot_ms);
   }
 
@@ -145,9 +152,9 @@ export class Job {
 
   /** Its triggers are gone, or the worker ends: what waits is dropped. */
   stop(): void {
-    this.#waiting = [];
-    for (const cancel of this.#delays) cancel();
-    this.#delays.clear();
+    this.#waiting = undefined;
+    for (const cancel of this.#delays ?? []) cancel();
+    this.#delays = undefined;
   }
 
   /** No writes from now on; resolves when the last one has ended. */
@@ -182,32 +189,32 @@ export class Job {
     const ms = Math.floor(random() * this.settings.jitterMs);
     if (ms === 0) return this.#offer(slot);
     const cancel = clock.after(ms, () => {
-      this.#delays.delete(cancel);
+      this.#delays?.delete(cancel);
       this.#offer(slot);
       this.#dispatch();
     });
-    this.#delays.add(cancel);
+    (this.#delays ??= new Set()).add(cancel);
   }
 
   #offer(slot: number): void {
-    const isBusy = this.running > 0 || this.#waiting.length > 0;
+    const isBusy = this.running > 0 || this.#waits;
     if (this.settings.overlap !== "skip" || !isBusy) return this.#wait(slot);
     this.skipped++;
     this.#slotMs = Math.max(this.#slotMs, slot);
   }
 
   #wait(slot: number): void {
-    this.#waiting.push(slot);
-    if (this.#waiting.length <= WAITING_MAX) return;
-    this.#waiting.shift();
+    const waiting = this.#waiting ??= [];
+    if (waiting.push(slot) <= WAITING_MAX) return;
+    waiting.shift();
     this.skipped++;
   }
 
   /** Starts runs as far as the rule for overlaps allows. */
   #dispatch(): void {
     const most = this.settings.overlap === "allow" ? RUNS_AT_ONCE_MAX : 1;
-    while (this.#waiting.length > 0 && this.running < most && !this.#isHeld && !this.#isClosed) {
-      const slot = this.#waiting.shift()!;
+    while (this.#waits && this.running < most && !this.#isHeld && !this.#isClosed) {
+      const slot = this.#waiting!.shift()!;
       void this.#run({ slot, isManual: false }).catch((thrown) => this.#hold(slot, thrown))
         .finally(() => this.#dispatch());
     }
@@ -222,15 +229,15 @@ export class Job {
       function_id,
       reason,
     });
-    this.#waiting.unshift(slot);
+    (this.#waiting ??= []).unshift(slot);
     if (this.#isHeld) return;
     this.#isHeld = true;
     const cancel = this.#setup.clock.after(RETRY_MS, () => {
-      this.#delays.delete(cancel);
+      this.#delays?.delete(cancel);
       this.#isHeld = false;
       this.#dispatch();
     });
-    this.#delays.add(cancel);
+    (this.#delays ??= new Set()).add(cancel);
   }
 
   /** Writes a run and makes its calls; rejects when it cannot be written. */
@@ -264,8 +271,8 @@ export class Job {
   }
 
   async #call(firing: Firing): Promise<{ outcome: Outcome; error?: string }> {
-    const triggers = [...this.triggers.values()];
-    const calls = triggers.map((trigger) => this.#callOne(trigger, firing));
+    const triggers = [...this.triggers.keys()];
+    const calls = triggers.map((id) => this.#callOne(id, firing));
     const outcomes = await Promise.allSettled(calls);
     const failed = outcomes.find(({ status }) => status === "rejected");
     if (failed) {
@@ -278,10 +285,10 @@ export class Job {
   }
 
   /** Calls one function; `false` when the condition said no. */
-  async #callOne(trigger: TriggerInstance, { slot, isManual }: Firing): Promise<boolean> {
+  async #callOne(id: string, { slot, isManual }: Firing): Promise<boolean> {
     const { worker, clock } = this.#setup;
     const { condition, timeoutMs } = this.settings;
-    const { id, function_id, namespace, metadata } = trigger;
+    const { function_id, namespace, metadata } = this.identity;
     const payload: JsonObject = {
       trigger: "cron",
       job_id: id,
@@ -307,12 +314,15 @@ export class Job {
   /** Writes the record after the writes before. */
   #save(): Promise<void> {
     const { records, clock } = this.#setup;
-    const saved = this.#saving.then(async () => {
+    const saved = (this.#saving ?? Promise.resolve()).then(async () => {
       if (this.#isClosed) return;
       const record = { slot_ms: this.#slotMs, runs: this.#runs };
       await records.save(this.key, this.identity, record, clock.wall());
     });
-    this.#saving = saved.catch(() => {});
+    const settled = saved.catch(() => {}).then(() => {
+      if (this.#saving === settled) this.#saving = undefined;
+    });
+    this.#saving = settled;
     return saved;
   }
 }

@@ -52,8 +52,12 @@ export class CronJobs implements AsyncDisposable {
   readonly #setup: JobsSetup;
   readonly #expressions = new ReadExpressions();
   readonly #jobs = new Map<string, Job>();
+  /** Jobs whose record is being read, by key; they count as jobs. */
+  readonly #opening = new Map<string, Promise<Job>>();
   /** By id of a trigger. */
   readonly #byTrigger = new Map<string, Job>();
+  /** Of the last trigger; most have the same ones, which are kept once. */
+  #settings: JobSettings | undefined;
   #cancel: (() => void) | undefined;
   #dueMs = Infinity;
   #lastWall: number;
@@ -71,17 +75,11 @@ export class CronJobs implements AsyncDisposable {
     const config = fitTrigger(Config, trigger);
     const timezone = config.timezone ?? this.#setup.timezone;
     const expression = this.#read(config.expression, timezone);
-    const settings: JobSettings = {
-      catchUp: config.catch_up,
-      overlap: config.overlap,
-      jitterMs: config.jitter_ms,
-      timeoutMs: config.timeout_ms,
-      condition: config.condition_function_id,
-    };
+    const settings = this.#settingsOf(config);
     this.remove(trigger.id);
     const job = await this.#open(trigger, expression, settings);
     job.settings = settings;
-    job.triggers.set(trigger.id, trigger);
+    job.triggers.set(trigger.id, true);
     this.#byTrigger.set(trigger.id, job);
     if (this.#isFiring) job.advance(this.#setup.clock.wall());
     this.#wakeBy(job.next);
@@ -190,6 +188,19 @@ export class CronJobs implements AsyncDisposable {
     await Promise.all([...this.#jobs.values()].map((job) => job.close()));
   }
 
+  #settingsOf(config: v.InferOutput<typeof Config>): JobSettings {
+    const settings: JobSettings = {
+      catchUp: config.catch_up,
+      overlap: config.overlap,
+      jitterMs: config.jitter_ms,
+      timeoutMs: config.timeout_ms,
+      condition: config.condition_function_id,
+    };
+    const last = this.#settings;
+    if (last && isEqual(last, settings)) return last;
+    return this.#settings = settings;
+  }
+
   #read(text: string, timezone: string): Expression {
     try {
       return readExpression(text, timezone, this.#setup.clock.wall(), this.#expressions);
@@ -200,26 +211,40 @@ export class CronJobs implements AsyncDisposable {
   }
 
   /** The job of a trigger: one that is there, or a new one that goes on where it ended. */
-  async #open(
+  #open(
     { function_id, namespace, metadata }: TriggerInstance,
     expression: Expression,
     settings: JobSettings,
-  ): Promise<Job> {
+  ): Job | Promise<Job> {
     const { text, timezone } = expression;
     const identity: JobIdentity = { function_id, namespace, metadata, expression: text, timezone };
     const key = keyOf(identity);
-    const known = this.#jobs.get(key);
+    const known = this.#jobs.get(key) ?? this.#opening.get(key);
     if (known) return known;
-    if (this.#jobs.size >= JOBS_MAX) {
+    if (this.#jobs.size + this.#opening.size >= JOBS_MAX) {
       const message = `There are ${JOBS_MAX} cron triggers already, the maximum`;
       throw new EngineError("trigger_registration_failed", message);
     }
-    const { records, clock } = this.#setup;
-    const record = await records.open(key, identity, clock.wall());
-    const job = this.#jobs.get(key) ??
-      new Job(this.#setup, key, identity, expression, settings, record);
-    this.#jobs.set(key, job);
-    return job;
+    const opening = this.#openNew(key, identity, expression, settings);
+    this.#opening.set(key, opening);
+    return opening;
+  }
+
+  async #openNew(
+    key: string,
+    identity: JobIdentity,
+    expression: Expression,
+    settings: JobSettings,
+  ): Promise<Job> {
+    try {
+      const { records, clock } = this.#setup;
+      const record = await records.open(key, identity, clock.wall());
+      const job = new Job(this.#setup, key, identity, expression, settings, record);
+      this.#jobs.set(key, job);
+      return job;
+    } finally {
+      this.#opening.delete(key);
+    }
   }
 
   /** Looks at all jobs, in slices. */
@@ -259,6 +284,12 @@ export class CronJobs implements AsyncDisposable {
     this.#dueMs = dueMs;
     this.#cancel = clock.after(Math.max(PAUSE_MS, dueMs - now), () => this.#wake());
   }
+}
+
+function isEqual(one: JobSettings, other: JobSettings): boolean {
+  return one.catchUp === other.catchUp && one.overlap === other.overlap &&
+    one.jitterMs === other.jitterMs && one.timeoutMs === other.timeoutMs &&
+    one.condition === other.condition;
 }
 
 /** A run for people and programs. */

@@ -5,7 +5,7 @@ import type { CallRequest, TriggerInstance } from "../../sdk/typescript/options.
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { type LogLine, recordingLog } from "../../tests/fakes/fake_http.ts";
-import { CronJobs } from "./jobs.ts";
+import { CronJobs, JOBS_MAX } from "./jobs.ts";
 import { BACK_MS_MAX, CronRecords } from "./records.ts";
 
 const NOON = Date.UTC(2026, 10, 23, 12);
@@ -110,6 +110,28 @@ Deno.test("two jobs fire each at their times, and equal triggers share one job",
   assert.deepEqual(times(), ["12:00:30", "12:01:00", "12:01:00"]);
   assert.deepEqual(calls.map(({ payload }) => payload!.job_id), ["t1", "t2", "t3"]);
   assert.equal(views(jobs).length, 2);
+});
+
+Deno.test("of jobs that are opened at once no more than allowed are", async () => {
+  const { jobs } = await setup();
+  const add = (i: number, function_id: string) =>
+    jobs.add({
+      id: `t${i}`,
+      trigger_type: "cron",
+      function_id,
+      config: MINUTELY,
+      metadata: undefined,
+      namespace: undefined,
+    });
+
+  const added = Array.from({ length: JOBS_MAX + 5 }, (_, i) => add(i, `f::${i}`));
+  const shared = add(JOBS_MAX + 5, "f::0");
+  const ended = await Promise.allSettled(added);
+  await shared;
+
+  const refused = ended.filter(({ status }) => status === "rejected");
+  assert.deepEqual([jobs.live().length, refused.length], [JOBS_MAX, 5]);
+  assert.equal(jobs.live("f::0")[0]!.triggers.size, 2);
 });
 
 for (const [overlap, expected] of [["skip", 1], ["queue", 1], ["allow", 3]] as const) {

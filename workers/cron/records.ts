@@ -19,6 +19,8 @@ const ERROR_CHARS_MAX = 300;
 /** Records of jobs that no worker has registered for so long are removed. */
 export const RECORD_KEPT_MS = 400 * 24 * 3_600_000;
 const PAGE_RECORDS = 500;
+/** A record whose job was used less than this ago need not say so again. */
+const USED_MS = 24 * 3_600_000;
 
 /** A clock that goes back by less fires no time twice; by more, times count again. */
 export const BACK_MS_MAX = 3_600_000;
@@ -73,12 +75,14 @@ export class CronRecords {
   /**
    * Reads the record of a job, and creates one if it has none, or one that cannot be read: the job
    * counts from `now`. So does one whose last time is over {@linkcode BACK_MS_MAX} ahead: the clock
-   * was wrong.
+   * was wrong. A record that says all that is written only once a day: workers that start again
+   * register thousands of triggers.
    */
   async open(key: string, identity: JobIdentity, now: number): Promise<CronRecord> {
     const [changed] = await this.#store.write([[["cron", key], (entry) => {
       const { slot_ms, runs } = recordIn(entry) ?? { slot_ms: now, runs: [] };
       const slot = slot_ms > now + BACK_MS_MAX ? now : slot_ms;
+      if (entry && slot === slot_ms && isFresh(entry, now)) return entry;
       return valueOf(identity, { slot_ms: slot, runs }, now);
     }]]);
     return readRecord(changed!.new!.value as JsonObject)!;
@@ -127,6 +131,14 @@ function valueOf(identity: JobIdentity, { slot_ms, runs }: CronRecord, now: numb
 function recordIn(entry: Entry | undefined): CronRecord | undefined {
   if (!entry || entry.damaged !== undefined) return undefined;
   return readRecord(entry.value as JsonObject);
+}
+
+/** Whether a record can be read, has no run without an end, and was used not long ago. */
+function isFresh({ value, damaged }: Entry, now: number): boolean {
+  if (damaged !== undefined || !readRecord(value as JsonObject)) return false;
+  const { used_ms, runs } = value as unknown as { used_ms?: number; runs: readonly Run[] };
+  const age = now - Number(used_ms ?? 0);
+  return age >= 0 && age < USED_MS && runs.every(({ outcome }) => outcome !== "running");
 }
 
 function readRecord({ slot_ms, runs }: JsonObject): CronRecord | undefined {

@@ -46,6 +46,21 @@ Deno.test("a new job counts from now, a known one from its last time", async () 
   assert.deepEqual(await records.open("k", JOB, 9_000), { slot_ms: 1_000, runs: [] });
 });
 
+Deno.test("a record is written again when it was not used for a day, and not before", async () => {
+  const { store, records } = setup();
+  const version = async () => (await store.get(["cron", "k"]))!.version;
+  await records.open("k", JOB, HOUR);
+  const first = await version();
+
+  await records.open("k", JOB, 24 * HOUR);
+  assert.equal(await version(), first);
+  await records.open("k", JOB, 25 * HOUR);
+  const second = await version();
+  assert.notEqual(second, first);
+  await records.open("k", JOB, 20 * HOUR);
+  assert.notEqual(await version(), second, "the clock went back");
+});
+
 Deno.test("a run without an end was interrupted", async () => {
   const { records } = setup();
   const run = { scheduled_ms: 2_000, started_ms: 2_001, outcome: "running" } as const;
