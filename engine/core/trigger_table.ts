@@ -90,6 +90,7 @@ export class TriggerTable {
   readonly #deliveries = new LargeMap<Delivery>();
   readonly #registrations: Registrations;
   #ordinal = 0;
+  #lastRefusal = "";
 
   /** `parked` is called for each trigger that is parked. */
   constructor(parked: (trigger: Trigger) => void, registrations = new Registrations()) {
@@ -259,8 +260,7 @@ export class TriggerTable {
     if (delivery?.provider !== from) return false;
     const wasRefused = delivery.isRefused;
     delivery.isRefused = error !== undefined;
-    // A copy: a slice would keep the provider's whole frame in memory.
-    delivery.refusal = error ? ` ${error.message.slice(0, REFUSAL_CHARS_MAX)}`.slice(1) : "";
+    delivery.refusal = error ? this.#refusalOf(error) : "";
     for (const trigger of [...delivery.members.values()]) {
       if (error && !trigger.onSettled) {
         const { id, type: { id: trigger_type }, function_id } = trigger;
@@ -270,6 +270,14 @@ export class TriggerTable {
       settle(trigger, error);
     }
     return wasRefused !== (error !== undefined);
+  }
+
+  /** What is kept of a refusal; thousands of triggers may have the same one. */
+  #refusalOf({ message }: ErrorBody): string {
+    // A copy: a slice would keep the provider's whole frame in memory.
+    const text = ` ${message.slice(0, REFUSAL_CHARS_MAX)}`.slice(1);
+    if (text !== this.#lastRefusal) this.#lastRefusal = text;
+    return this.#lastRefusal;
   }
 
   /** Stops waiting for the provider's reply: no reply counts as success. */
@@ -320,7 +328,8 @@ export class TriggerTable {
   #freeId(id: string): void {
     const delivery = this.#deliveries.get(id);
     if (!delivery) return;
-    const heir = firstOf(delivery.members.values())!;
+    const [first] = delivery.members.values();
+    const heir = first!;
     this.#takeBack(delivery);
     this.#deliveries.delete(id);
     this.#freeId(heir.id);
@@ -456,11 +465,6 @@ function frameFor({ access }: Peer, trigger: Trigger): string {
   if (metadata !== undefined) message.metadata = metadata;
   message.config = config;
   return encodeMessage(access?.renamesTypes ? access.outgoing(message) : message);
-}
-
-function firstOf<Value>(values: Iterable<Value>): Value | undefined {
-  for (const value of values) return value;
-  return undefined;
 }
 
 /** Key that is equal for equal function, config and metadata, independent of the order of keys. */
