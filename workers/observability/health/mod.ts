@@ -3,8 +3,8 @@
  * `engine::health::measure`.
  *
  * Live means that the process answers. Ready means that calls should succeed: the store answers,
- * its disk has room and takes writes, the built-in workers run, and no supervised worker has failed
- * for good. Both pages need no token,
+ * its disk has room and takes writes, the built-in workers run, no supervised worker has failed
+ * for good, and the engine is not stopping. Both pages need no token,
  * so their answers are cached for a moment and name workers without details.
  *
  * @module
@@ -101,10 +101,10 @@ function measurements(
 }
 
 function servePages(
-  { clock, store, supervision, servePage, engines }: EngineHost,
+  { clock, store, supervision, servePage, engines, draining }: EngineHost,
   disk: DataDisk,
 ): Disposable {
-  const ready = new ReadyCheck({ clock, store, supervision, disk, engines });
+  const ready = new ReadyCheck({ clock, store, supervision, disk, engines, draining });
   const json = (status: number, value: unknown) => ({
     status,
     contentType: "application/json; charset=utf-8",
@@ -126,6 +126,8 @@ export interface ReadyParts {
   readonly supervision: Pick<Supervision, "list">;
   readonly disk: Pick<DataDisk, "read">;
   readonly engines?: Pick<Engines, "isConnected"> | undefined;
+  /** Aborts when the engine takes no new requests. */
+  readonly draining: AbortSignal;
 }
 
 /** The body of `/readyz`. */
@@ -140,6 +142,8 @@ export interface Readiness {
   readonly cluster?: "linked" | "away";
 }
 
+/** A balancer has to know before its requests get 503. */
+const STOPPING: Readiness = { ready: false, reasons: ["the engine is stopping"] };
 /** Need not exist: only whether the store answers counts. */
 const PROBE_KEY = ["health", "probe"];
 
@@ -155,6 +159,7 @@ export class ReadyCheck {
 
   /** The current or cached readiness; never rejects. */
   read(): Promise<Readiness> {
+    if (this.#parts.draining.aborted) return Promise.resolve(STOPPING);
     const now = this.#parts.clock.now();
     if (this.#answer && now - this.#atMs < READY_CHECK_MS) return this.#answer;
     this.#atMs = now;

@@ -13,8 +13,10 @@ interface Given {
 function setup(given: Given = {}) {
   const clock = new FakeClock();
   let looks = 0;
+  const draining = new AbortController();
   const check = new ReadyCheck({
     clock,
+    draining: draining.signal,
     disk: { read: () => Promise.resolve({ free_bytes: 1, problem: given.problem ?? null }) },
     store: { get: given.get ?? (() => Promise.resolve(undefined)) },
     supervision: {
@@ -24,7 +26,7 @@ function setup(given: Given = {}) {
       },
     },
   });
-  return { clock, check, looks: () => looks };
+  return { clock, check, draining, looks: () => looks };
 }
 
 const withWorker = (state: WorkerState, kind: "builtin" | "directory" = "directory") =>
@@ -41,6 +43,15 @@ Deno.test("A full disk is a reason", async () => {
   const problem = "the disk of the data directory is full: 1 MiB are free";
 
   assert.deepEqual(await setup({ problem }).check.read(), { ready: false, reasons: [problem] });
+});
+
+Deno.test("An engine that stops is not ready, also if it just was", async () => {
+  const { check, draining } = setup();
+  assert.equal((await check.read()).ready, true);
+
+  draining.abort();
+
+  assert.deepEqual(await check.read(), { ready: false, reasons: ["the engine is stopping"] });
 });
 
 Deno.test("A store that cannot be read is a reason", async () => {
