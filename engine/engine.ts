@@ -140,6 +140,7 @@ class AssembledEngine implements Engine {
   readonly #channels: ChannelTable;
   readonly #httpFunctions: HttpFunctions;
   readonly #pages: Pages;
+  readonly #absences = this.#createAbsences();
   readonly #socketPaths = new SocketPaths();
   readonly #tokens: Tokens;
   readonly #config: Config;
@@ -212,7 +213,7 @@ class AssembledEngine implements Engine {
       telemetry: (frame) => this.#telemetry.publish(frame),
       memory: this.#memory,
       served: this.#httpFunctions,
-      absences: this.#createAbsences(),
+      absences: this.#absences,
     });
     this.#channels = new ChannelTable({ clock: systemClock, memory: this.#memory });
     const path = tokenPath(config.dataDirectory);
@@ -443,6 +444,7 @@ class AssembledEngine implements Engine {
           onCut: (address, reason) => this.#log.debug("a WebSocket was cut", { address, reason }),
         }),
         directory,
+        absenceOf: (id, namespace) => this.#absences.ofFunction(id, namespace),
         engines: this.#cluster?.engines,
         turns: this.#ticks,
         firings: this.#router.firings,

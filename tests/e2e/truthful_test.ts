@@ -5,7 +5,7 @@
  * @module
  */
 import assert from "node:assert/strict";
-import { EngineProcess } from "../fakes/engine_process.ts";
+import { EngineProcess, freePort } from "../fakes/engine_process.ts";
 import { findPython, PYTHON_ENV } from "../fakes/programs.ts";
 import { until } from "../fakes/until.ts";
 
@@ -84,7 +84,14 @@ Deno.test("commands say which triggers do not fire, why, and what helps", async 
 
 Deno.test("a call of a function that is not there says who called, why, and what helps", async (t) => {
   await using engine = await setup();
+  const port = freePort();
+  await engine.command("worker", "add", "engine-http", `port=${port}`);
   await engine.command("worker", "add", "./workers/py", "--isolation", "process");
+  const hello = async (): Promise<string> => {
+    const response = await fetch(`http://127.0.0.1:${port}/hello`);
+    const { status, headers } = response;
+    return `${status} ${headers.get("retry-after")} ${await response.text()}`;
+  };
 
   await t.step("a function of a built-in worker that is not in config.yaml", async () => {
     await engine.command("worker", "remove", "engine-state");
@@ -111,6 +118,15 @@ Deno.test("a call of a function that is not there says who called, why, and what
     assert.match(why!, /^ {2}worker py is down \(exit 7\), next start in \d+ s$/);
     const seconds = Number(/in (\d+) s/.exec(why!)![1]);
     assert.ok(seconds > 0 && seconds <= 30, why);
+  });
+
+  await t.step("its route, until it serves again or is stopped", async () => {
+    const reason = "Function py::hello not found: worker py is down \\(exit 7\\), next start in";
+    assert.match(await hello(), new RegExp(`^503 1 .*"function_not_found",.*"${reason} \\d+ s"`));
+    await engine.command("worker", "start", "py");
+    assert.match(await hello(), /^200 .*hello/);
+    await engine.command("worker", "stop", "py");
+    await until(async () => (await hello()).startsWith("404"));
   });
 });
 

@@ -5,6 +5,7 @@
  * @module
  */
 import { createMemoryBudget } from "../../engine/platform/memory_budget.ts";
+import type { Absence } from "../../engine/ports/absences.ts";
 import type { FunctionView } from "../../engine/ports/directory.ts";
 import type { MemoryBudget } from "../../engine/ports/memory.ts";
 import { CallRecorder } from "../../engine/telemetry/call_recorder.ts";
@@ -50,6 +51,8 @@ export interface FakeHttp extends Omit<HttpParts, "fetch"> {
   readonly memory: MemoryBudget;
   /** Functions that the directory knows, by id. */
   readonly views: Map<string, FunctionView>;
+  /** Why functions are not there, by id. */
+  readonly absences: Map<string, Absence>;
   /** Sends `GET /path`. */
   fetch(line: string, init?: RequestInit): Promise<Response>;
 }
@@ -86,7 +89,9 @@ export function fakeHttp(
     function: (_namespace: string, id: string) => views.get(id),
     worker: () => undefined,
   };
-  const host = { clock, log: recordingLog(lines), traces, memory, directory };
+  const absences = new Map<string, Absence>();
+  const absenceOf = (id: string): Absence | undefined => absences.get(id);
+  const host = { clock, log: recordingLog(lines), traces, memory, directory, absenceOf };
   const parts = assemble(worker, parseHttpConfig(config), host);
   provideRoutes(worker, parts, host);
   let count = 0;
@@ -99,6 +104,7 @@ export function fakeHttp(
     traces,
     memory,
     views,
+    absences,
     types: types!,
     route(line, function_id, more = {}) {
       const [http_method, api_path] = line.split(" ") as [string, string];

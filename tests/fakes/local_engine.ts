@@ -208,6 +208,7 @@ export class LocalEngine implements AsyncDisposable {
         memory: memory ?? UNLIMITED_MEMORY,
       }),
       directory: this.router.directory,
+      absenceOf: () => undefined,
       turns: AT_ONCE,
       firings: this.router.firings,
       keeping: new LocalKeeping({ clock: this.clock, log: recordingLog(this.lines) }),

@@ -38,7 +38,6 @@ import {
   accepted,
   draining,
   emptyReply,
-  noRoute,
   overloaded,
   plainMessage,
   type Reply,
@@ -53,13 +52,7 @@ import {
 } from "./response.ts";
 import type { Match, RouteTable } from "./routes.ts";
 import type { RequestSpan, RequestSpans } from "./spans.ts";
-import {
-  tokenIn,
-  type UpgradeCall,
-  upgradeRequired,
-  type Upgrades,
-  wantsUpgrade,
-} from "./websocket/upgrades.ts";
+import { tokenIn, type UpgradeCall, type Upgrades, wantsUpgrade } from "./websocket/upgrades.ts";
 
 /** What a route runs. */
 export interface Target {
@@ -97,6 +90,8 @@ export interface RequestHandlerOptions {
   readonly routes: RouteTable<Target>;
   /** Routes of requests for an upgrade to a WebSocket; their method is GET. Default: none. */
   readonly upgradeRoutes?: RouteTable<Target>;
+  /** The reply to a request without a route. */
+  noRoute(request: ServedRequest, path: string, nowMs: number): Reply;
   readonly running: RunningRequests;
   readonly log: Log;
   readonly spans: RequestSpans;
@@ -224,14 +219,15 @@ export class RequestHandler {
    * @throws {EngineError} What the guard of the route says.
    */
   #route(request: ServedRequest): RoutedRequest | Reply {
-    const { routes, running: all, config, spans } = this.#options;
+    const { running: all, config, spans } = this.#options;
     const { method, headers, target } = request;
     // Before the route is looked for: routes leave while the engine stops.
     if (this.#isDraining) return draining();
     const { path, query } = cutTarget(target);
     const match = this.#find(request, path);
     if (!match) {
-      return this.#isOpenApi(method, path) ? OPENAPI : this.#noRoute(routes.methods(path), path);
+      if (this.#isOpenApi(method, path)) return OPENAPI;
+      return this.#options.noRoute(request, path, all.now());
     }
     if (hasTooManyParams(query)) return tooManyParams(QUERY_PARAMS_MAX);
     const { guard, upgrade, config: { timeout_ms } } = match.route.value;
@@ -252,11 +248,6 @@ export class RequestHandler {
     if (socket) return socket;
     const match = routes.find(method, path);
     return match ?? (method === "HEAD" ? routes.find("GET", path) : undefined);
-  }
-
-  #noRoute(methods: readonly string[], path: string): Reply {
-    const isSocket = methods.length === 0 && this.#options.upgradeRoutes?.find("GET", path);
-    return isSocket ? upgradeRequired() : noRoute(methods);
   }
 
   /** A route of this path stands before the document. */

@@ -3,7 +3,8 @@
  * `websocket` the ones whose requests become WebSockets (`websocket/`).
  *
  * `server.ts` has the port and the Hono app that every request passes, `handler.ts` what happens to
- * one request, `routes.ts` the table of routes, which changes while it runs. `guard.ts`, `body.ts`,
+ * one request, `routes.ts` the table of routes, which changes while it runs,
+ * `missing_routes.ts` what requests without a route get. `guard.ts`, `body.ts`,
  * `middleware.ts`, `response.ts` and `exchange.ts` are the steps of a request; `openapi/` describes
  * the routes.
  *
@@ -24,6 +25,7 @@ import {
   unknownKeys,
 } from "./config.ts";
 import { RateLimits, RouteGuard } from "./guard.ts";
+import { MissingRoutes } from "./missing_routes.ts";
 import { OpenApi, OPENAPI_FUNCTION, registerOpenApi } from "./openapi/mod.ts";
 import { RequestHandler, type RequestHandlerOptions, type Target } from "./handler.ts";
 import { RunningRequests } from "./request.ts";
@@ -88,6 +90,7 @@ function describeRoutes(
 /** The parts that need no port. */
 export interface HttpParts {
   readonly routes: RouteTable<Target>;
+  readonly missing: MissingRoutes;
   fetch(request: ServedRequest): ServedResponse | Promise<ServedResponse>;
   readonly handler: RequestHandler;
   readonly running: RunningRequests;
@@ -117,6 +120,9 @@ export function assemble(
   const sockets = webSockets && socketBounds && turns
     ? new SocketRoutes(config, { ...host, webSockets, socketBounds, turns }, call)
     : undefined;
+  const upgradeRoutes = sockets?.table;
+  const { absenceOf = () => undefined } = host;
+  const missing = new MissingRoutes({ routes, upgradeRoutes, directory, absenceOf });
   const { timeout_ms: timeoutMs, concurrency_max: max } = config;
   const running = new RunningRequests({
     clock,
@@ -128,6 +134,7 @@ export function assemble(
   const handler = new RequestHandler({
     config,
     routes,
+    noRoute: (...about) => missing.replyTo(...about),
     running,
     log: host.log,
     spans: new RequestSpans(host.traces.spans, host.clock),
@@ -136,17 +143,17 @@ export function assemble(
     respondOpenApi: config.openapi ? () => openapi.respond() : undefined,
     cacheHeaders: headersForCaches(config.cors),
     call,
-    ...sockets && { upgradeRoutes: sockets.table },
+    ...upgradeRoutes && { upgradeRoutes },
   });
   const refused = new RefusedOrigins(host.log, "cors.origins of engine-http");
   const fetch = makeApp(config, handler, (origin) => refused.report(origin));
-  return { routes, fetch, handler, running, sockets, openapi };
+  return { routes, missing, fetch, handler, running, sockets, openapi };
 }
 
 /** Provides the trigger types, and the functions of WebSockets. */
 export function provideRoutes(
   worker: Pick<Worker, "registerTriggerType" | "registerFunction" | "trigger">,
-  { routes, sockets, openapi }: Pick<HttpParts, "routes" | "sockets" | "openapi">,
+  { routes, missing, sockets, openapi }: Omit<HttpParts, "fetch" | "handler" | "running">,
   host: Pick<EngineHost, "log" | "engines">,
 ): void {
   const warnings = new ResultWarnings(host.log);
@@ -179,7 +186,8 @@ export function provideRoutes(
       });
     },
     unregisterTrigger({ id }) {
-      routes.remove(id);
+      const route = routes.remove(id);
+      if (route) missing.ended(route);
       rates.set(id, undefined);
       openapi.change();
     },

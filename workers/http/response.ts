@@ -283,16 +283,6 @@ export async function accepted(receipt: Promise<Json | undefined>): Promise<Json
   return { status_code: 202, body: await receipt ?? null };
 }
 
-/** No route for the path, or for this method of it. */
-export function noRoute(methods: readonly string[]): Reply {
-  if (methods.length === 0) {
-    return jsonReply(404, { error: { code: "NOT_FOUND", message: "Not Found" } });
-  }
-  const allowed = new Set(methods);
-  if (allowed.has("GET")) allowed.add("HEAD");
-  return emptyReply(405, [["allow", [...allowed].sort().join(", ")]]);
-}
-
 /** The engine, or one client, has too many requests running. */
 export function overloaded(max: number): Reply {
   return retryLater(errorReply(429, "overloaded", tooManyRun(max), crypto.randomUUID()));

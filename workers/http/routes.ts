@@ -117,10 +117,10 @@ export class RouteTable<T> {
     return stack && newest(stack) !== route ? undefined : before;
   }
 
-  /** Removes the route with this id; `false` when there is none. */
-  remove(id: string): boolean {
+  /** Removes the route with this id and returns it; `undefined` when there is none. */
+  remove(id: string): Route<T> | undefined {
     const place = this.#places.get(id);
-    if (!place) return false;
+    if (!place) return undefined;
     this.#places.delete(id);
     const { route, pattern } = place;
     const left = this.#methods.get(route.method)! - 1;
@@ -129,7 +129,7 @@ export class RouteTable<T> {
     const stack = this.#stackAt(pattern, route.method)!;
     stack.routes.splice(stack.routes.indexOf(route), 1);
     if (stack.routes.length === 0) this.#prune(pattern, route.method);
-    return true;
+    return route;
   }
 
   /** The route of a method and a raw path (as in the request line, without the query). */

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import type { Absence } from "../../engine/ports/absences.ts";
 import type { Clock } from "../../engine/ports/clock.ts";
 import type { Channels } from "../../engine/ports/channels.ts";
 import type { ConfigValue, KnownWorker } from "../../engine/ports/config.ts";
@@ -66,6 +67,8 @@ export interface EngineHost extends Host {
   /** Makes WebSockets of connections to a port of its own. */
   readonly webSockets: WebSockets;
   readonly directory: Directory;
+  /** Why no worker offers a function; `undefined`: none is known that would. */
+  absenceOf(function_id: string, namespace: string): Absence | undefined;
   /** The engines of the cluster; absent: this engine is alone. */
   readonly engines?: Engines | undefined;
   /** Turns on the thread, for work in parts. */

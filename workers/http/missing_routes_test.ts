@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import type { FunctionView } from "../../engine/ports/directory.ts";
+import { fakeHttp } from "../../tests/fakes/fake_http.ts";
+import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { MISSING_ROUTES_MAX } from "./missing_routes.ts";
+
+const DOWN = { reason: "worker shop is down (exit 7), next start in 1 s", worker: "shop" };
+
+/** Routes of a function whose worker is away. */
+function away(lines: readonly string[], more: JsonObject = {}) {
+  const there = fakeHttp({}, { "shop::f": () => ({ body: "served" }) });
+  for (const line of lines) {
+    const id = there.route(line, "shop::f", more);
+    there.types.unregisterTrigger({ id, trigger_type: "http" });
+  }
+  there.absences.set("shop::f", DOWN);
+  return there;
+}
+
+Deno.test("a route of a worker that is started again gets 503 with the reason, and serves again", async () => {
+  const { fetch, route, calls } = away(["GET /f/:id"]);
+
+  const { status, headers, body } = await fetch("GET /f/7").then(async (response) => ({
+    status: response.status,
+    headers: response.headers,
+    body: await response.json(),
+  }));
+
+  assert.equal(status, 503);
+  assert.equal(headers.get("retry-after"), "1");
+  const { error_id, ...error } = body.error;
+  assert.deepEqual(error, {
+    code: "function_not_found",
+    message: `Function shop::f not found: ${DOWN.reason}`,
+  });
+  assert.match(error_id, /^[0-9a-f-]{36}$/);
+  assert.equal((await fetch("HEAD /f/7")).status, 503);
+  assert.equal(calls.length, 0);
+  route("GET /f/:other", "shop::f");
+  assert.equal(await (await fetch("GET /f/7")).json(), "served");
+});
+
+Deno.test("a route of a worker that is stopped, not supervised, or back without it gets 404", async () => {
+  const stopped = away(["GET /f"]);
+  const command = "engine worker start shop";
+  stopped.absences.set("shop::f", { reason: "worker shop is stopped", worker: "shop", command });
+  assert.equal((await stopped.fetch("GET /f")).status, 404);
+  stopped.absences.set("shop::f", DOWN); // Started by hand, it comes back.
+  assert.equal((await stopped.fetch("GET /f")).status, 503);
+
+  const back = away(["GET /f"]);
+  back.absences.clear();
+  assert.equal((await back.fetch("GET /f")).status, 404);
+  back.absences.set("shop::f", DOWN); // What it did not bring back is forgotten.
+  assert.equal((await back.fetch("GET /f")).status, 404);
+});
+
+Deno.test("a route that its worker takes back gets 404, since its function is there", async () => {
+  const { route, types, views, absences, fetch } = fakeHttp();
+  const id = route("GET /f", "shop::f");
+  views.set("shop::f", {} as FunctionView);
+
+  types.unregisterTrigger({ id, trigger_type: "http" });
+  absences.set("shop::f", DOWN);
+
+  assert.equal((await fetch("GET /f")).status, 404);
+});
+
+Deno.test("the token of a route is asked for before it says that its worker is away", async () => {
+  const { fetch } = away(["GET /f"], { auth_token: "secret" });
+
+  assert.equal((await fetch("GET /f")).status, 401);
+  const headers = { authorization: "Bearer secret" };
+  assert.equal((await fetch("GET /f", { headers })).status, 503);
+});
+
+Deno.test("methods of a path are separate, and routes that differ in names are one", async () => {
+  const { fetch, route } = away(["POST /f/:a", "POST /f/:b", "GET /x:y/:z/*"]);
+  route("PUT /f/:a", "other::f");
+
+  assert.equal((await fetch("POST /f/1")).status, 503);
+  assert.equal((await fetch("GET /f/1")).status, 405);
+  assert.equal((await fetch("GET /x:y/1/2/3")).status, 503);
+  assert.equal((await fetch("GET /xa/1/2/3")).status, 404);
+});
+
+Deno.test("no more routes than the bound are remembered", async () => {
+  const lines = Array.from({ length: MISSING_ROUTES_MAX + 1 }, (_, i) => `GET /f${i}`);
+  const { fetch } = away(lines);
+
+  assert.equal((await fetch("GET /f0")).status, 404);
+  assert.equal((await fetch(`GET /f${MISSING_ROUTES_MAX}`)).status, 503);
+});
