@@ -70,7 +70,7 @@ export function addOutput(program: Command, terminal: OutputTerminal): void {
     command.option("-q, --quiet", "print results and errors only");
     if (!command.options.some(({ long }) => long === "--json")) continue;
     command.addOption(
-      new Option("-o, --output <format>", "form of the result").choices(OUTPUTS),
+      new Option("-o, --output <format>", "format of the result").choices(OUTPUTS),
     );
   }
   program.hook("preAction", async (_program, command) => {

@@ -20,7 +20,7 @@ Examples:
   engine worker add ./workers/math-worker                  add a worker and start it
   engine trigger math::add a=2 b=3                         call a function
 
-Exit codes: 0 done, 1 failed, 2 not understood, 3 not ready in time, 130 after Ctrl-C.`;
+Exit codes: 0 done, 1 failed, 2 invalid usage, 3 not ready in time, 130 after Ctrl-C.`;
 
 /** Adds one or two commands to the program. */
 type Add = (program: Command, terminal: Terminal) => void;

@@ -88,7 +88,7 @@ function addGet(config: Command, terminal: Terminal): void {
     .description(
       "Print the value of a configuration with its references expanded; secrets are masked",
     )
-    .argument("<id>", "its id")
+    .argument("<id>", "id of the configuration")
     .option("--secrets", "also print secrets")
     .option("--raw", "references as they were set, secrets masked")
     .option("--json", "print JSON on one line, for programs")
@@ -106,7 +106,7 @@ function addGet(config: Command, terminal: Terminal): void {
 function addSet(config: Command, terminal: Terminal): void {
   config.command("set")
     .description("Change some members of a value, or all of it")
-    .argument("<id>", "its id")
+    .argument("<id>", "id of the configuration")
     .argument("[fields...]", "members as key=value")
     .option("--value <json>", "the whole value: JSON, @file, or - for standard input")
     .option("--json", "print JSON on one line, for programs")
@@ -128,7 +128,7 @@ function addSet(config: Command, terminal: Terminal): void {
 function addHistory(config: Command, terminal: Terminal): void {
   config.command("history")
     .description("List the last changes of a configuration; secrets are masked")
-    .argument("<id>", "its id")
+    .argument("<id>", "id of the configuration")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)

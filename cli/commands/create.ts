@@ -19,7 +19,7 @@ Examples:
 
 Templates: quickstart, jobs, bare (projects); python-worker, typescript-worker, node-worker
 (workers for one).
---force never removes anything; it says which files it writes over.`;
+--force never removes anything; it lists the files that it overwrites.`;
 
 const INIT_EXAMPLES = `
 Examples:
@@ -37,7 +37,7 @@ export function addCreate(
 ): void {
   program.command("create")
     .description("Create a project, or a worker for one, from a template")
-    .option("--template <name>", "which template", "quickstart")
+    .option("--template <name>", "name of the template", "quickstart")
     .option("--directory <dir>", "directory to write to, created if needed")
     .option("--force", "write into a directory that is not empty")
     .addHelpText("after", CREATE_EXAMPLES)
@@ -53,7 +53,7 @@ export function addCreate(
     .command("init")
     .description("Create a project in a new directory of that name")
     .argument("<name>", "name of the project and its directory")
-    .option("--template <name>", "which template", "quickstart")
+    .option("--template <name>", "name of the template", "quickstart")
     .option("--force", "write into a directory that is not empty")
     .addHelpText("after", INIT_EXAMPLES)
     .action(async (name, { template, force }) => {

@@ -85,7 +85,7 @@ function addNext(cron: Command, terminal: Terminal): void {
     .description("Print the next times of an expression")
     .argument("<expression>", "second, minute, hour, day, month, day of week; in quotes")
     .option("--timezone <zone>", "such as Europe/Berlin (default: that of engine-cron, UTC)")
-    .option("--count <number>", "how many times", "5")
+    .option("--count <number>", "number of times", "5")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)

@@ -42,7 +42,7 @@ export function addDeploy(program: Command, terminal: Terminal): void {
     .option("--systemd", "a systemd unit, NAME.service")
     .option("--directory <dir>", "where the project is on the server (default: here)")
     .option("--program <path>", "the command engine on the server", "/usr/local/bin/engine")
-    .option("--force", "write over files that are there")
+    .option("--force", "overwrite existing files")
     .addHelpText("after", EXAMPLES)
     .action((flags) => init(flags, terminal));
 }

@@ -111,7 +111,7 @@ function stateOf({ paused, is_counting }: QueueView): string {
 function addStats(queue: Command, terminal: Terminal): void {
   queue.command("stats")
     .description("Print the counts, settings and running jobs of a queue")
-    .argument("<queue>", "its name")
+    .argument("<queue>", "name of the queue")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
@@ -125,7 +125,7 @@ function addStats(queue: Command, terminal: Terminal): void {
 function addPeek(queue: Command, terminal: Terminal): void {
   queue.command("peek")
     .description("List waiting jobs, the next ones first")
-    .argument("<queue>", "its name")
+    .argument("<queue>", "name of the queue")
     .option("--limit <n>", "maximum number (default: 20)")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
@@ -152,7 +152,7 @@ function addPeek(queue: Command, terminal: Terminal): void {
 function addAdd(queue: Command, terminal: Terminal): void {
   queue.command("add")
     .description("Enqueue a call of a function and print the receipt")
-    .argument("<queue>", "its name")
+    .argument("<queue>", "name of the queue")
     .argument("<function>", "id of the function")
     .argument("[fields...]", "fields of its payload as key=value")
     .option("--payload <json>", "the whole payload: JSON, @file, or - for standard input")
@@ -171,8 +171,8 @@ function addAdd(queue: Command, terminal: Terminal): void {
 function addDead(queue: Command, terminal: Terminal): void {
   queue.command("dead")
     .description("List dead letters, the oldest first; with an id, one of them in full")
-    .argument("<queue>", "its name")
-    .argument("[job]", "id of one of them")
+    .argument("<queue>", "name of the queue")
+    .argument("[job]", "id of a dead letter, to print it in full")
     .option("--limit <n>", "maximum number (default: 50)")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
@@ -220,9 +220,9 @@ function addDeadJobs(
   const verb = name === "redrive" ? "redriven" : "discarded";
   queue.command(name)
     .description(description)
-    .argument("<queue>", "its name")
+    .argument("<queue>", "name of the queue")
     .argument("[jobs...]", "ids of dead letters")
-    .option("--all", "all of them")
+    .option("--all", "all dead letters of the queue")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
@@ -246,7 +246,7 @@ function addSwitch(
 ): void {
   queue.command(name)
     .description(description)
-    .argument("<queue>", "its name")
+    .argument("<queue>", "name of the queue")
     .option("--json", "print JSON on one line, for programs")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)

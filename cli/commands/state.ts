@@ -80,7 +80,9 @@ export function addState(
     });
   state.command("restore")
     .addHelpText("after", EXAMPLES)
-    .description("Replace the state by a backup; only engines of a cluster may run meanwhile")
+    .description(
+      "Replace the state with a backup; stop the engine first, unless it is in a cluster",
+    )
     .argument("<file>", "a file that `engine state backup` wrote")
     .action(async (file) => {
       const restored = await restore(terminal, await offline(), absolute(terminal, file));

@@ -80,7 +80,7 @@ export function addToken(
   token.command("revoke")
     .addHelpText("after", EXAMPLES)
     .description("Revoke a token; its connections end within a second")
-    .argument("<name>", "of the token")
+    .argument("<name>", "name of the token")
     .action(async (name) => {
       await (await tokens()).revoke(terminal.directory, name);
       terminal.err(`Revoked ${name}`);

@@ -65,7 +65,7 @@ export function addTrigger(program: Command, terminal: Terminal): void {
     .option("--delay-ms <ms>", "with --enqueue: delay before it may run")
     .option("--json", "print the result on one line, for programs")
     .option("--raw", "like --json, but a string without its quotes")
-    .option("--verbose", "print how to look the call up, on standard error")
+    .option("--verbose", "print the engine why command for this call on standard error")
     .option("--url <url>", URL_HELP)
     .option("--token <token>", TOKEN_HELP)
     .helpOption(false)

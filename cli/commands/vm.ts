@@ -18,8 +18,8 @@ Examples:
   engine vm status                    what there is, and what is missing`;
 
 const SETUP_EXAMPLES = `
-Gets QEMU into the system (with sudo) and a kernel and busybox into your cache folder. Nothing that
-is there already is fetched again, and no other command ever fetches anything.
+Installs QEMU with the package manager (sudo), and a kernel and busybox in your cache folder. Does
+not download again what is there; no other command downloads anything.
 
 Examples:
   engine vm setup

@@ -15,8 +15,8 @@ Examples:
   engine why 6b0f3f1e-2d0a-4d0e-9a38-6f6f1f8b9c11
   engine why 6b0f3f1e-2d0a-4d0e-9a38-6f6f1f8b9c11 --json
 
-An id is that of an invocation, of a trace or of a span; logs, answers of HTTP routes (traceparent)
-and the console show them.`;
+An id is that of an invocation, of a trace or of a span; logs, responses of HTTP routes
+(traceparent) and the console show them.`;
 
 /** The members of an explanation that are shown. */
 interface Explanation {

@@ -89,7 +89,7 @@ export const CONFIG_TEXTS: ReferenceTexts = {
   "engine.cluster.tls.cert": "PEM file of the engine's own certificate",
   "engine.cluster.tls.key": "PEM file of its private key",
   "engine.cluster.insecure":
-    "Allows addresses that other machines reach without a secret, and one replica of the log",
+    "Allows addresses that other machines reach without a secret, and one copy of the log",
   "engine.cluster.engine_name": "Name of this engine in lists. Default: that of the machine",
   "engine.cluster.log":
     "Where state, queues and cron are kept: jetstream (default), postgres://…, or none",
@@ -114,7 +114,7 @@ export const CONFIG_TEXTS: ReferenceTexts = {
   "workers[].config": "Settings of a built-in worker",
   "engine-state.durability":
     "always (default): a write is on disk before its caller gets the result; interval: soon after",
-  "engine-state.flush_ms": "With interval: longest time until they are on disk",
+  "engine-state.flush_ms": "With interval: longest time until a write is committed to disk",
   "engine-http.host": "Address. Default: 127.0.0.1",
   "engine-http.port": "Port. Default: 3111",
   "engine-http.timeout_ms": "Time for a whole response. Default: 30000",
@@ -140,7 +140,7 @@ export const CONFIG_TEXTS: ReferenceTexts = {
     "Token that the page asks for; required on an address that other machines reach",
   "engine-console.allowed_hosts":
     "Host names that browsers may use, besides localhost and IP addresses",
-  "engine-queue.queues": "Settings by name of the queue; every queue exists without an entry",
+  "engine-queue.queues": "Queues by name, with their settings; the queue default always exists",
   "engine-queue.queues{}.type": "standard (default), or fifo: one job of a group at a time",
   "engine-queue.queues{}.message_group_field":
     "Member of the payload that selects the group of a fifo queue",
@@ -197,22 +197,24 @@ export const CONFIG_TEXTS: ReferenceTexts = {
   "engine-observability.metrics": "Counters, and rules about them",
   "engine-observability.metrics.prometheus": "Serves /metrics on the worker port. Default: true",
   "engine-observability.metrics.alerts": "Rules that call a function, or mark the console",
-  "engine-observability.metrics.alerts[].name": "Name, unique among the rules",
-  "engine-observability.metrics.alerts[].metric": "Value of the engine; in place of log",
+  "engine-observability.metrics.alerts[].name": "Name of the rule, unique",
+  "engine-observability.metrics.alerts[].metric":
+    "Value of the engine that is compared; in place of log",
   "engine-observability.metrics.alerts[].log": "Log records that are counted; in place of metric",
-  "engine-observability.metrics.alerts[].log.level": "Exactly this level",
-  "engine-observability.metrics.alerts[].log.min_level": "This level and above",
+  "engine-observability.metrics.alerts[].log.level": "Records of exactly this level",
+  "engine-observability.metrics.alerts[].log.min_level": "Records of this level and above",
   "engine-observability.metrics.alerts[].log.worker": "Name of the worker",
   "engine-observability.metrics.alerts[].log.function_id": "Id of the function that ran",
-  "engine-observability.metrics.alerts[].log.text": "In the text or an attribute, in any case",
+  "engine-observability.metrics.alerts[].log.text":
+    "Text that the record or one of its attributes contains; case is ignored",
   "engine-observability.metrics.alerts[].operator": "How the value is compared. Default: >",
   "engine-observability.metrics.alerts[].threshold":
-    "What it is compared with; with log the default is 0",
+    "Number that the value is compared with; with log the default is 0",
   "engine-observability.metrics.alerts[].within_s": "Seconds in which log records are counted",
   "engine-observability.metrics.alerts[].for_s":
     "Seconds that the rule has to hold. Default: 10, with log 0",
   "engine-observability.metrics.alerts[].function_id":
-    "Called with the alert when it begins to fire and when it ends",
+    "Function that is called with the alert when it begins to fire and when it ends",
 };
 
 /** Keys of engine.worker.yaml. */

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:33215d310ff6a6c82a0ec7ace5ffca76861dc99c65760eb97770ed688e9f8b4a
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:a91341d1f43945ebdfed7d723769184cc52f557444dc56e9dcb5577da2677099
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -8618,36 +8618,65 @@ var ProvidedTriggers = class {
   get size() {
     return this.#watched.size;
   }
-  /** Passes a trigger to its provider and sends the result. Never rejects. */
-  async register(message, connection) {
+  /**
+   * Passes a trigger to its provider and sends the result, at once if the provider is synchronous:
+   * thousands of triggers may come, and a promise is kept for none. Never throws or rejects.
+   */
+  register(message, connection) {
     const { id, trigger_type } = message;
     const handlers = this.#setup.find(message.trigger_namespace, trigger_type);
     if (!handlers) {
-      connection.send(resultFrame(message, errorBody("trigger_type_not_found", "Trigger type not found")));
-      return;
+      const error2 = errorBody("trigger_type_not_found", "Trigger type not found");
+      return connection.send(resultFrame(message, error2));
     }
     this.#end(id);
     const watched = {
       trigger_type,
       handlers,
       accepted: false,
-      done: Promise.resolve(),
+      done: void 0,
       begin: void 0
     };
     this.#watched.set(id, watched);
     const before = this.#ending.get(id);
+    if (before) {
+      const turn = turnAfter(before, watched).then((isWanted) => {
+        return isWanted ? this.#accept(message, watched) : void 0;
+      });
+      return watched.done = this.#answerAfter(turn, message, watched, connection);
+    }
     let error;
-    const start = async () => {
-      try {
-        if (before && !await turnAfter(before, watched)) return;
-        await handlers.registerTrigger(instanceOf(message));
-        watched.accepted = true;
-      } catch (thrown) {
-        error = rejection(thrown);
+    try {
+      const accepted = this.#accept(message, watched);
+      if (accepted) {
+        return watched.done = this.#answerAfter(accepted, message, watched, connection);
       }
-    };
-    watched.done = start();
-    await watched.done;
+    } catch (thrown) {
+      error = rejection(thrown);
+    }
+    this.#answer(message, watched, connection, error);
+  }
+  /** Calls `registerTrigger`; `undefined` if it was synchronous. */
+  #accept(message, watched) {
+    const returned = watched.handlers.registerTrigger(instanceOf(message));
+    if (returned instanceof Object) {
+      return Promise.resolve(returned).then(() => void (watched.accepted = true));
+    }
+    watched.accepted = true;
+    return void 0;
+  }
+  async #answerAfter(accepted, message, watched, connection) {
+    let error;
+    try {
+      await accepted;
+    } catch (thrown) {
+      error = rejection(thrown);
+    }
+    watched.done = void 0;
+    this.#answer(message, watched, connection, error);
+  }
+  #answer(message, watched, connection, error) {
+    const { id } = message;
     if (error && this.#watched.get(id) === watched) this.#watched.delete(id);
     connection.send(resultFrame(message, error));
   }
@@ -8669,7 +8698,7 @@ var ProvidedTriggers = class {
     if (!watched) return;
     this.#watched.delete(id);
     if (watched.begin) return this.#drop(id, watched.begin);
-    const stopped = watched.accepted ? this.#stop(id, watched) : watched.done.then(() => watched.accepted ? this.#stop(id, watched) : void 0);
+    const stopped = watched.accepted ? this.#stop(id, watched) : watched.done?.then(() => watched.accepted ? this.#stop(id, watched) : void 0);
     if (!stopped) return;
     const ending = {
       next: void 0

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_testing.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:33215d310ff6a6c82a0ec7ace5ffca76861dc99c65760eb97770ed688e9f8b4a
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:a91341d1f43945ebdfed7d723769184cc52f557444dc56e9dcb5577da2677099
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

@@ -50,25 +50,34 @@ const Id = v.described("1 to 64 lower case letters, digits, _ and -", v.string()
 const REQUESTS = {
   register: v.object({
     id: Id,
-    name: v.described("For people; default: the id", v.opt(v.text(1, NAME_CHARS_MAX))),
-    description: v.described("For people", v.opt(v.text(0, DESCRIPTION_CHARS_MAX))),
-    schema: v.described("JSON Schema of the value; without it anything fits", Value),
-    initial_value: v.described("The value, if it has none yet", Value),
-    metadata: v.described("Any JSON, for those who show it", Value),
+    name: v.described("Name shown to people; default: the id", v.opt(v.text(1, NAME_CHARS_MAX))),
+    description: v.described("Text shown to people", v.opt(v.text(0, DESCRIPTION_CHARS_MAX))),
+    schema: v.described("JSON Schema of the value; without it, any value is valid", Value),
+    initial_value: v.described("Value to set if the configuration has none yet", Value),
+    metadata: v.described("Any JSON, kept with the configuration", Value),
   }),
   set: v.object({
     id: Id,
-    value: v.described("All of the value; [redacted] keeps a secret", Value),
-    expected_version: v.described("Only if the value has this version", v.nullish(v.int(0))),
+    value: v.described(
+      "The whole value; [redacted] in the place of a secret keeps that secret",
+      Value,
+    ),
+    expected_version: v.described(
+      "Sets the value only if this is its current version",
+      v.nullish(v.int(0)),
+    ),
   }),
   get: v.object({
     id: Id,
-    raw: v.described("References as they were set, secrets masked", v.nullish(v.boolean(), false)),
-    masked: v.described("Secrets masked", v.nullish(v.boolean(), false)),
+    raw: v.described(
+      "Returns references as they were set, and secrets masked",
+      v.nullish(v.boolean(), false),
+    ),
+    masked: v.described("Returns secrets masked", v.nullish(v.boolean(), false)),
   }),
   list: v.object({
     cursor: v.described(
-      "From the previous answer: the page after it",
+      "cursor of the previous result, for the next page",
       v.opt(v.text(1, ID_CHARS_MAX)),
     ),
   }),

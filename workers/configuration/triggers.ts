@@ -90,8 +90,12 @@ export const CONFIGURATION_CALL_FORMAT: JsonObject = {
     name: { type: "string" },
     description: { type: ["string", "null"] },
     schema: {},
-    old_value: { description: "With its references; secrets are [redacted]" },
-    new_value: { description: "With its references; secrets are [redacted]" },
+    old_value: {
+      description: "The value with its references as they were set; secrets are [redacted]",
+    },
+    new_value: {
+      description: "The value with its references as they were set; secrets are [redacted]",
+    },
     metadata: {},
   },
 };

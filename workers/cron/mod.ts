@@ -28,19 +28,25 @@ const Zone = v.pipe(v.string(), v.check(isZone, "expected a zone such as Europe/
 const Config = v.strictObject({ timezone: v.optional(Zone, "UTC") });
 
 const ListRequest = v.object({
-  function_id: v.described("Only triggers of this function", v.opt(v.string())),
-  limit: v.described("How many at most", v.nullish(v.int(1, JOBS_LISTED_MAX), JOBS_LISTED_MAX)),
+  function_id: v.described("Lists only triggers of this function", v.opt(v.string())),
+  limit: v.described(
+    "Maximum number of entries",
+    v.nullish(v.int(1, JOBS_LISTED_MAX), JOBS_LISTED_MAX),
+  ),
 });
 const NextRequest = v.object({
   expression: v.described(
-    "Second, minute, hour, day, month, day of week: 0 0 9 * * MON-FRI",
+    "Second, minute, hour, day of month, month, day of week, such as 0 0 9 * * MON-FRI",
     v.string(),
   ),
-  timezone: v.described("Such as Europe/Berlin; default: that of the worker", v.opt(v.string())),
-  count: v.described("How many times", v.nullish(v.int(1, NEXT_MAX), NEXT_SHOWN)),
+  timezone: v.described(
+    "Time zone, such as Europe/Berlin; default: that of engine-cron",
+    v.opt(v.string()),
+  ),
+  count: v.described("Number of times", v.nullish(v.int(1, NEXT_MAX), NEXT_SHOWN)),
 });
 const RunRequest = v.object({
-  job_id: v.described("Of engine::cron::list, or the id of its function", v.text(1)),
+  job_id: v.described("A job_id of engine::cron::list, or the id of its function", v.text(1)),
 });
 
 /** Calls functions at times. */
@@ -118,13 +124,26 @@ function registerTriggerType(worker: Pick<Worker, "registerTriggerType">, jobs: 
         expression: {
           type: "string",
           maxLength: EXPRESSION_CHARS_MAX,
-          description: "Second, minute, hour, day, month, day of week: 0 0 9 * * MON-FRI",
+          description:
+            "Second, minute, hour, day of month, month, day of week, such as 0 0 9 * * MON-FRI",
         },
-        timezone: { type: "string", description: "Such as Europe/Berlin; default UTC" },
-        catch_up: { enum: ["none", "last", "all"], description: "What missed times do" },
-        overlap: { enum: ["skip", "queue", "allow"], description: "While it still runs" },
-        jitter_ms: { type: "integer", description: "Fires up to so much later" },
-        timeout_ms: { type: "integer", description: "Of each call; default 600000" },
+        timezone: {
+          type: "string",
+          description: "Time zone, such as Europe/Berlin; default: that of engine-cron",
+        },
+        catch_up: {
+          enum: ["none", "last", "all"],
+          description: "Which missed times fire later; default none",
+        },
+        overlap: {
+          enum: ["skip", "queue", "allow"],
+          description: "What happens at a time at which the function still runs; default skip",
+        },
+        jitter_ms: {
+          type: "integer",
+          description: "Each time fires up to this much later, at random",
+        },
+        timeout_ms: { type: "integer", description: "Timeout of each call; default 600000" },
         condition_function_id: { type: "string" },
       },
     },

@@ -69,7 +69,7 @@ const ListTypes = v.object({
   search: IDS_AND_DESCRIPTIONS,
   prefix: PREFIX,
   worker: OF_WORKER,
-  include_internal: flag("Also the engine's own, and those that are marked internal"),
+  include_internal: flag("Includes functions of the engine itself, and those marked internal"),
 });
 const ListFunctions = v.object({
   ...ListTypes.entries,

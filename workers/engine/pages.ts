@@ -34,11 +34,11 @@ const SEPARATOR = "\u0000";
 /** Fields of a query that asks for a page. */
 export const PageFields = {
   limit: v.described(
-    `Entries in one answer. Default: ${PAGE_ENTRIES_MAX}, fewer if they are large`,
+    `Entries in one page. Default: ${PAGE_ENTRIES_MAX}, fewer if they are large`,
     v.nullish(v.int(1, PAGE_ENTRIES_MAX)),
   ),
   cursor: v.described(
-    "The next_cursor of the answer before. Default: from the first entry",
+    "next_cursor of the previous result. Default: from the first entry",
     v.nullish(v.string()),
   ),
 } as const;

@@ -46,14 +46,14 @@ const Name = v.object({
   name: v.described("The worker, as in config.yaml", v.text(1, NAME_CHARS_MAX)),
 });
 const Reinstall = v.described(
-  "Whether its cached dependencies are deleted and installed again. Default: false",
+  "Deletes the cached dependencies and installs them again. Default: false",
   v.nullish(v.boolean()),
 );
 const Restart = v.object({ ...Name.entries, reinstall: Reinstall });
 const Logs = v.object({
   ...Name.entries,
   tail: v.described(
-    `How many lines, the last ones. Default: ${LOG_TAIL_LINES}`,
+    `Number of lines from the end. Default: ${LOG_TAIL_LINES}`,
     v.nullish(v.int(0, LOG_TAIL_LINES_MAX)),
   ),
 });
@@ -62,41 +62,41 @@ const Cells = v.int(1, TERMINAL_CELLS_MAX);
 const Exec = v.object({
   ...Name.entries,
   command: v.described(
-    "The program and its arguments; no shell reads them",
+    "The program and its arguments; they are not passed through a shell",
     v.pipe(
       v.list(v.text(0, COMMAND_WORD_CHARS_MAX), COMMAND_WORDS_MAX),
       v.minLength(1),
     ),
   ),
   replica: v.described(
-    "Number of the replica beside which it runs. Default: the first that runs",
+    "Number of the replica beside which the command runs. Default: the first one running",
     v.nullish(Replica),
   ),
   input: v.described(
-    "Id of your choice under which engine::supervisor::exec_input sends standard input. " +
-      "Default: nothing to read",
+    "An id of your choice, with which engine::supervisor::exec_input sends standard input. " +
+      "Default: no input",
     v.nullish(InputId),
   ),
   tty: v.described(
-    "Runs it in a terminal, whose output is all stdout. Default: no terminal",
+    "Runs the command in a terminal; all of its output is then stdout. Default: no terminal",
     v.nullish(v.object({
-      columns: v.described("Characters in a line", Cells),
-      rows: v.described("Lines", Cells),
+      columns: v.described("Width in characters", Cells),
+      rows: v.described("Height in lines", Cells),
       term: v.described(
-        "Kind of terminal, for TERM, such as xterm-256color",
+        "Value of TERM, such as xterm-256color",
         v.pipe(v.text(1, TERM_CHARS_MAX), v.regex(/^[\w.+-]+$/)),
       ),
     })),
   ),
 });
 const ExecInput = v.object({
-  input: v.described("The input of engine::supervisor::exec", InputId),
+  input: v.described("The id that engine::supervisor::exec got as input", InputId),
   data: v.described(
-    "Bytes in base64, at most 64 KiB; the answer comes when the command has taken them. " +
+    "Bytes in base64, at most 64 KiB; the call returns when the command has read them. " +
       "Default: none",
     v.nullish(v.text(0, INPUT_CHARS_MAX)),
   ),
-  end: v.described("Whether nothing follows. Default: false", v.nullish(v.boolean())),
+  end: v.described("Ends the input: no more data follows. Default: false", v.nullish(v.boolean())),
 });
 const Add = v.pipe(
   v.object({
@@ -118,7 +118,7 @@ const Add = v.pipe(
       v.nullish(v.picklist(["auto", "kvm", "tcg"])),
     ),
     replicas: v.described(
-      "How many replicas run. Default: as the manifest says, else 1",
+      "Number of replicas. Default: as the manifest says, else 1",
       v.nullish(Replica),
     ),
     reinstall: Reinstall,

@@ -234,7 +234,7 @@ export const TRIGGER_CONFIG_SCHEMA: Json = {
     http_method: { type: "string", enum: [...ROUTE_METHODS], default: "GET" },
     condition_function_id: {
       type: "string",
-      description: "Called first with the same payload; false answers 422",
+      description: "Called first with the same payload; if it returns false, the response is 422",
     },
     middleware_function_ids: { type: "array", items: { type: "string" } },
     enqueue: {
@@ -244,12 +244,13 @@ export const TRIGGER_CONFIG_SCHEMA: Json = {
     lenient_body: {
       type: "boolean",
       default: false,
-      description: "A body that cannot be read is null instead of a response of 400 or 415",
+      description: "body is null if it cannot be read, instead of a response with 400 or 415",
     },
     raw_body: {
       type: "boolean",
       default: false,
-      description: "The payload also has raw_body_base64, the bytes of the body as they came",
+      description:
+        "Adds raw_body_base64 to the payload: the bytes of the body as the client sent them",
     },
     auth_token: {
       type: "string",
@@ -264,7 +265,7 @@ export const TRIGGER_CONFIG_SCHEMA: Json = {
         per_s: { type: "integer", minimum: 1, maximum: RATE_SECONDS_MAX },
         key: { type: "string", default: "ip", description: "ip or header:<name>" },
       },
-      description: "A client with more requests gets 429",
+      description: "Limits the requests of each client; beyond it the response is 429",
     },
     timeout_ms: { type: "integer", minimum: 1, description: "Default: that of engine-http" },
   },
@@ -285,15 +286,18 @@ export const HTTP_CALL_SCHEMA: Json = {
     query_params_all: {
       type: "object",
       additionalProperties: { type: "array", items: { type: "string" } },
-      description: "Every value of each key; only if one repeats",
+      description: "Every value of each key; only if a key repeats",
     },
-    query_string: { type: "string", description: "The query as it was sent, without ?" },
+    query_string: { type: "string", description: "The query as the client sent it, without ?" },
     headers: { type: "object", additionalProperties: { type: "string" } },
-    context: { type: "object", description: "What middleware said; only if it did" },
+    context: { type: "object", description: "The context that middleware returned, if any" },
     body: {
       description: "By content type: the JSON value, the text, or an object of the form's fields",
     },
-    raw_body_base64: { type: "string", description: "The body as it came; only with raw_body" },
+    raw_body_base64: {
+      type: "string",
+      description: "The body as the client sent it; only with raw_body",
+    },
     trigger: {
       type: "object",
       properties: {

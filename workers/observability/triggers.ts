@@ -85,11 +85,18 @@ export class LogTriggers {
       trigger_request_format: {
         type: "object",
         properties: {
-          level: { enum: ["all", ...SEVERITIES], default: "all", description: "Exactly this" },
-          min_level: { enum: [...SEVERITIES], description: "This and above" },
+          level: {
+            enum: ["all", ...SEVERITIES],
+            default: "all",
+            description: "Records of exactly this level",
+          },
+          min_level: { enum: [...SEVERITIES], description: "Records of this level and above" },
           worker: text,
           function_id: text,
-          text: { type: "string", description: "In the text or an attribute" },
+          text: {
+            type: "string",
+            description: "Text that the record or one of its attributes contains",
+          },
           batch_ms: {
             type: "integer",
             minimum: TRIGGER_BATCH_MS_MIN,

@@ -44,7 +44,7 @@ const PUBLISH_FORMAT = {
   type: "object",
   required: ["topic"],
   properties: {
-    topic: { type: "string", description: "Such as orders.created" },
+    topic: { type: "string", description: "The topic, such as orders.created" },
     data: { description: "The message" },
   },
 };
@@ -125,7 +125,10 @@ function registerTriggerType(
       type: "object",
       required: ["topic"],
       properties: {
-        topic: { type: "string", description: "orders.created, orders.* or orders.>" },
+        topic: {
+          type: "string",
+          description: "A topic such as orders.created, or a pattern such as orders.* or orders.>",
+        },
       },
     },
     call_request_format: { description: "The data that was published" },

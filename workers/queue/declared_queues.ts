@@ -149,23 +149,41 @@ export const QUEUE_TRIGGER_FORMAT: Json = {
   type: "object",
   properties: {
     name: { type: ["string", "null"], description: "Default: the id of the function" },
-    type: { enum: ["standard", "fifo"], description: "fifo: jobs one by one; default standard" },
+    type: {
+      enum: ["standard", "fifo"],
+      description: "standard (default), or fifo: the jobs of a group run one at a time",
+    },
     message_group_field: {
       type: ["string", "null"],
-      description: "Of fifo: jobs with other values of this field of the payload do not wait",
+      description: "For fifo: member of the payload that selects the group",
     },
-    max_retries: { type: "integer", description: "Attempts in all; default 3" },
+    max_retries: {
+      type: "integer",
+      description: "Attempts in total, the first included; default 3",
+    },
     concurrency: { type: "integer", description: "Default 10" },
-    concurrency_per_worker: { type: ["integer", "null"], description: "Jobs of a worker at once" },
-    backoff_ms: { type: "integer", description: "Before the second attempt; then twice as long" },
-    backoff_max_ms: { type: "integer", description: "Longest time between two attempts" },
-    jitter: { type: "number", description: "Share by which those times vary, 0 to 1" },
-    timeout_ms: { type: ["integer", "null"], description: "Longest time of one attempt" },
+    concurrency_per_worker: {
+      type: ["integer", "null"],
+      description: "Jobs that each worker runs at the same time",
+    },
+    backoff_ms: {
+      type: "integer",
+      description: "Delay before the second attempt; doubles with each further attempt",
+    },
+    backoff_max_ms: { type: "integer", description: "Longest delay between two attempts" },
+    jitter: { type: "number", description: "Share by which delays vary, 0 to 1" },
+    timeout_ms: { type: ["integer", "null"], description: "Timeout of each attempt" },
     poll_interval_ms: {
       type: "integer",
-      description: "Before an overloaded worker is asked again",
+      description: "Delay before a job whose function was overloaded is tried again",
     },
-    rate: { type: ["object", "null"], description: "{jobs, per_ms}: so many begin in that time" },
-    expires_ms: { type: ["integer", "null"], description: "Jobs not begun by then are dead" },
+    rate: {
+      type: ["object", "null"],
+      description: "{jobs, per_ms}: at most this many jobs begin within per_ms",
+    },
+    expires_ms: {
+      type: ["integer", "null"],
+      description: "A job that has not begun by then becomes a dead letter",
+    },
   },
 };

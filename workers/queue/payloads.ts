@@ -29,23 +29,29 @@ const id = v.pipe(
   v.check((text) => text.isWellFormed(), "expected well-formed Unicode"),
 );
 const ms = v.int(0, QUEUE_TIME_MS_MAX);
-const name = v.described("Its name", v.string());
+const name = v.described("The name of the queue", v.string());
 /** A queue, or a topic whose subscribers have the queues. */
 const PLACE = {
-  queue: v.described("The queue, or a topic", v.opt(v.string())),
-  topic: v.described("The topic of durable subscribers", v.opt(v.string())),
+  queue: v.described("The queue; either this or topic", v.opt(v.string())),
+  topic: v.described(
+    "The topic, for the queues of its durable subscribers; either this or queue",
+    v.opt(v.string()),
+  ),
 };
 
 /** How a job is kept and begun; for `engine::queue::enqueue` and the enqueue action. */
 export const JOB_OPTIONS = {
-  id: v.described("The same id again within a day is the same job; default: a new one", v.opt(id)),
-  delay_ms: v.described("Not before so much later", v.opt(ms)),
+  id: v.described(
+    "A second job with this id within a day is not added; default: a new id",
+    v.opt(id),
+  ),
+  delay_ms: v.described("Delay before the job may begin, in milliseconds", v.opt(ms)),
   run_at_ms: v.described(
-    "Not before this time, in milliseconds since 1970",
+    "Time before which the job does not begin, in milliseconds since 1970",
     v.opt(v.int(0, AT_MS_MAX)),
   ),
   priority: v.described(
-    "Higher ones begin first; not in a fifo queue",
+    "Jobs with a higher priority begin first; not in a fifo queue",
     v.opt(v.int(0, PRIORITY_MAX)),
   ),
   expires_ms: v.described(
@@ -53,26 +59,26 @@ export const JOB_OPTIONS = {
     v.opt(v.int(1, QUEUE_TIME_MS_MAX)),
   ),
   timeout_ms: v.described(
-    "Longest time of one attempt; default: that of the queue",
+    "Timeout of each attempt; default: that of the queue",
     v.opt(v.int(1, 604_800_000)),
   ),
   keep_result_ms: v.described(
-    "How long engine::queue::result has what became of it; default: not",
+    "How long engine::queue::result can return the result; default: not at all",
     v.opt(v.int(1, 604_800_000)),
   ),
 };
 
 const ENQUEUE = v.object({
   queue: name,
-  function_id: v.described("The function that does the job", v.text(1, FUNCTION_ID_CHARS_MAX)),
-  namespace: v.described("That of the function", v.opt(v.text(1, 200))),
+  function_id: v.described("The function to call", v.text(1, FUNCTION_ID_CHARS_MAX)),
+  namespace: v.described("Namespace of the function", v.opt(v.text(1, 200))),
   data: v.described("The payload of the call", v.optional(v.unknown())),
   messageReceiptId: v.described("The id of the receipt; default: a new one", v.opt(id)),
   traceparent: v.described(
     "The trace that the job continues; default: that of this call",
     v.opt(v.text(0, TRACEPARENT_CHARS_MAX)),
   ),
-  baggage: v.described("As in the header of that name", v.opt(v.text(0, 8_192))),
+  baggage: v.described("W3C baggage of the call", v.opt(v.text(0, 8_192))),
   ...JOB_OPTIONS,
 });
 
@@ -167,9 +173,9 @@ export const QueueRequest = v.object({ queue: name });
 /** For functions of one dead job. */
 export const MessageRequest = v.object({
   ...PLACE,
-  message_id: v.described("The id of the dead job", id),
+  message_id: v.described("The id of the dead letter", id),
   data: v.described(
-    "Of redrive_message: takes the place of the payload that failed",
+    "Only for redrive_message: replaces the payload that failed",
     v.optional(v.unknown()),
   ),
 });
@@ -177,35 +183,35 @@ export const MessageRequest = v.object({
 /** For functions of several dead jobs. */
 export const MessagesRequest = v.object({
   ...PLACE,
-  message_ids: v.described("Ids of dead jobs; default: all", v.opt(v.list(id, IDS_MAX))),
+  message_ids: v.described("Ids of dead letters; default: all", v.opt(v.list(id, IDS_MAX))),
 });
 
 /** For `engine::queue::peek`. */
 export const PeekRequest = v.object({
   queue: name,
-  limit: v.described("How many at most", v.optional(v.int(1, LIMIT_MAX), 20)),
+  limit: v.described("Maximum number of entries", v.optional(v.int(1, LIMIT_MAX), 20)),
 });
 
 /** For `engine::queue::dlq_messages`. */
 export const DeadRequest = v.object({
   ...PLACE,
-  offset: v.described("So many are left out at the beginning", v.optional(v.int(0, OFFSET_MAX), 0)),
-  limit: v.described("How many at most", v.optional(v.int(1, LIMIT_MAX), 50)),
+  offset: v.described("Number of entries to skip", v.optional(v.int(0, OFFSET_MAX), 0)),
+  limit: v.described("Maximum number of entries", v.optional(v.int(1, LIMIT_MAX), 50)),
 });
 
 /** For `engine::durable::publish`. */
 export const PublishRequest = v.object({
-  topic: v.described("Such as orders.created", v.text(1, 400)),
+  topic: v.described("The topic, such as orders.created", v.text(1, 400)),
   data: v.described("The message", v.optional(v.unknown())),
 });
 
 /** For `engine::queue::topic_stats`. */
 export const TopicRequest = v.object({
-  topic: v.described("One with durable subscribers", v.text(1, 400)),
+  topic: v.described("A topic that has durable subscribers", v.text(1, 400)),
 });
 
 /** For `engine::queue::result`. */
-export const ResultRequest = v.object({ id: v.described("That of the receipt", id) });
+export const ResultRequest = v.object({ id: v.described("The id on the receipt of the job", id) });
 
 /** Description and schema of one function. */
 export interface QueueFormat {
@@ -226,13 +232,13 @@ export const FORMATS = {
   pause: object("Pauses a queue: no more jobs start until it is resumed", QueueRequest),
   resume: object("Resumes a paused queue", QueueRequest),
   purge: object("Deletes all waiting jobs of a queue", QueueRequest),
-  redrive: object("Retries dead jobs", MessagesRequest),
-  redrive_message: object("Retries one dead job", MessageRequest),
-  discard: object("Deletes dead jobs", MessagesRequest),
-  discard_message: object("Deletes one dead job", MessageRequest),
+  redrive: object("Retries dead letters", MessagesRequest),
+  redrive_message: object("Retries one dead letter", MessageRequest),
+  discard: object("Deletes dead letters", MessagesRequest),
+  discard_message: object("Deletes one dead letter", MessageRequest),
   list_topics: object("Topics with durable subscribers", v.object({})),
   topic_stats: object("Counts of the queues of a topic's subscribers", TopicRequest),
-  dlq_topics: object("Numbers of dead jobs by queue", v.object({})),
-  dlq_messages: object("Dead jobs of a queue, the oldest first", DeadRequest),
+  dlq_topics: object("Numbers of dead letters by queue", v.object({})),
+  dlq_messages: object("Dead letters of a queue, the oldest first", DeadRequest),
   result: object("The outcome of a job whose result is kept", ResultRequest),
 } as const;

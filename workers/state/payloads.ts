@@ -138,8 +138,8 @@ function fitsIntoKey(text: string): boolean {
   return encoder.encode(text).length + text.split("\0").length - 1 <= STATE_NAME_BYTES_MAX;
 }
 
-const scope = { type: "string", description: "Such as orders" };
-const key = { type: "string", description: "The name within the scope" };
+const scope = { type: "string", description: "The scope, such as orders" };
+const key = { type: "string", description: "The key within the scope" };
 const place = { scope, key };
 const anything = (description: string): JsonObject => ({ description });
 
@@ -159,7 +159,7 @@ export const FORMATS = {
       value: anything("Any JSON"),
       expected_version: {
         type: "integer",
-        description: "Only if the value has this version; 0: only if there is none",
+        description: "Writes only if the value has this version; 0: only if there is no value",
       },
       ttl_ms: { type: "integer", description: "Time to live in milliseconds" },
     }),
@@ -178,7 +178,7 @@ export const FORMATS = {
     request_format: payload(["scope", "key"], place),
     response_format: result({
       value: anything("The value"),
-      version: { type: "integer", description: "Larger after every change" },
+      version: { type: "integer", description: "Version of the value; larger after every change" },
       updated_at_ms: { type: "integer", description: "Milliseconds since 1970" },
       expires_at_ms: { type: "integer", description: "Milliseconds since 1970, with a ttl_ms" },
     }),
@@ -218,20 +218,23 @@ export const FORMATS = {
     description: "Keys and values of a scope, sorted by key, page by page",
     request_format: payload(["scope"], {
       scope,
-      prefix: { type: "string", description: "Only keys that begin with it" },
-      limit: { type: "integer", description: "How many at most" },
-      cursor: { type: "string", description: "From the previous answer: continues after it" },
+      prefix: { type: "string", description: "Only keys that begin with this text" },
+      limit: { type: "integer", description: "Maximum number of entries" },
+      cursor: { type: "string", description: "cursor of the previous result, for the next page" },
     }),
     response_format: result({
       entries: { type: "array", items: { type: "object" }, description: "Keys and values" },
-      cursor: { type: ["string", "null"], description: "For the next page, if there is one" },
+      cursor: {
+        type: ["string", "null"],
+        description: "Cursor for the next page, if there is one",
+      },
     }),
   },
   list_groups: {
     description: "Names of the scopes that have values, sorted",
     request_format: payload([], {
-      limit: { type: "integer", description: "How many at most" },
-      cursor: { type: "string", description: "From the previous answer: continues after it" },
+      limit: { type: "integer", description: "Maximum number of entries" },
+      cursor: { type: "string", description: "cursor of the previous result, for the next page" },
     }),
     response_format: result({
       groups: {
@@ -239,7 +242,7 @@ export const FORMATS = {
         items: { type: "string" },
         description: "Scopes that have keys, sorted",
       },
-      cursor: { type: "string", description: "For the next page, if there is one" },
+      cursor: { type: "string", description: "Cursor for the next page, if there is one" },
     }),
   },
 } as const satisfies Readonly<Record<string, StateFormat>>;

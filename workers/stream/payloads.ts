@@ -213,15 +213,18 @@ export const FORMATS: Readonly<
     request_format: payload(["stream_name", "group_id"], {
       stream_name: streamName,
       group_id: groupId,
-      prefix: { type: ["string", "null"], description: "Only ids that begin with it" },
-      limit: { type: ["integer", "null"], description: "How many at most: 100, up to 1000" },
-      cursor: { type: "string", description: "From the previous answer: continues after it" },
+      prefix: { type: ["string", "null"], description: "Only ids that begin with this text" },
+      limit: {
+        type: ["integer", "null"],
+        description: "Maximum number of items: default 100, at most 1000",
+      },
+      cursor: { type: "string", description: "cursor of the previous result, for the next page" },
     }),
     response_format: {
       type: "object",
       properties: {
         items: { type: "array", items: { type: "object" }, description: "Each {id, data}" },
-        cursor: { type: "string", description: "For the next page, if there is one" },
+        cursor: { type: "string", description: "Cursor for the next page, if there is one" },
       },
     },
   },
@@ -229,23 +232,26 @@ export const FORMATS: Readonly<
     description: "Ids of the groups of a stream that have items",
     request_format: payload(["stream_name"], {
       stream_name: streamName,
-      limit: { type: "integer", description: "How many at most" },
-      cursor: { type: "string", description: "The last group of the answer before" },
+      limit: { type: "integer", description: "Maximum number of entries" },
+      cursor: {
+        type: "string",
+        description: "The last group of the previous result, for the next page",
+      },
     }),
     response_format: { type: "array", items: { type: "string" } },
   },
   list_all: {
     description: "Streams that have items, with their groups, page by page",
     request_format: payload([], {
-      limit: { type: "integer", description: "Groups at most" },
-      cursor: { type: "string", description: "From the previous answer: continues after it" },
+      limit: { type: "integer", description: "Maximum number of groups" },
+      cursor: { type: "string", description: "cursor of the previous result, for the next page" },
     }),
     response_format: {
       type: "object",
       properties: {
         stream: { type: "array", items: { type: "object" }, description: "Each {id, groups}" },
         count: { type: "integer", description: "Streams in this page" },
-        cursor: { type: "string", description: "For the next page, if there is one" },
+        cursor: { type: "string", description: "Cursor for the next page, if there is one" },
       },
     },
   },
@@ -254,7 +260,7 @@ export const FORMATS: Readonly<
     request_format: payload(["stream_name", "group_id", "type"], {
       stream_name: streamName,
       group_id: groupId,
-      id: { type: ["string", "null"], description: "The item that it is about" },
+      id: { type: ["string", "null"], description: "Id of the item that the event is about" },
       type: { type: "string", description: "The name of the event" },
       data: { description: "Any JSON" },
     }),

@@ -168,8 +168,8 @@ export function addStop(
 ): void {
   program.command("stop")
     .description("Stop the engine of the project here")
-    .option("--timeout <time>", "how long running calls may take before they are cut", "30s")
-    .option("--url <url>", "address of an engine of this machine instead")
+    .option("--timeout <time>", "how long running calls may take to finish", "30s")
+    .option("--url <url>", "address of another engine on this machine")
     .addHelpText("after", STOP_EXAMPLES)
     .action(async ({ timeout, url }) => {
       const timeoutMs = readTimeout(timeout);

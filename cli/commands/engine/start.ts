@@ -52,7 +52,7 @@ export function startOptions<Args extends unknown[]>(command: Command<Args>) {
     .option("--log-level <level>", `minimum log level: ${LOG_LEVELS.join(", ")}`)
     .option(
       "--accept-empty-state",
-      "start although the state file is missing or was replaced, this once",
+      "start once although the state file is missing or was replaced",
     );
 }
 

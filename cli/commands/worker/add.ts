@@ -50,7 +50,7 @@ Examples:
 A word with a slash is a directory, as is the name of one here with an engine.worker.yaml; key=value
 belongs to the word before it; any other word is the name of a built-in worker.
 
-Exit codes: 0 all are ready, 1 one failed, 2 not understood, 3 not ready within --timeout, 130 after
+Exit codes: 0 all are ready, 1 one failed, 2 invalid usage, 3 not ready within --timeout, 130 after
 Ctrl-C (the engine continues: see engine worker list).`;
 
 /** Adds `engine worker add`. */

@@ -31,7 +31,7 @@ The command gets the worker's directory, environment and isolation, and reads st
 In a loop that reads standard input itself, add </dev/null. With --tty, Ctrl-C goes to the command.
 
 Exit code: that of the command, 128 and the number of a signal that ended it, 130 after Ctrl-C.
-1 with a line "error: …" says that the engine could not run it, 2 that this was not understood.`;
+1 with a line "error: …" says that the engine could not run it, 2 that the usage was invalid.`;
 
 /** The end of a command, as the engine reports it. */
 interface Ended {

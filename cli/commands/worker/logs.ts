@@ -35,7 +35,7 @@ Examples:
 /** Adds `engine logs`. */
 export function addEngineLogs(program: Command, terminal: Terminal): void {
   program.command("logs")
-    .description("Print the log of a worker, or of the engine in the background")
+    .description("Print the log of a worker, or of an engine started with --daemon")
     .argument("[name]", "name of the worker (default: the engine)")
     .option("-f, --follow", "print new lines as they arrive, until Ctrl-C")
     .option("--tail <lines>", "number of lines from the end", "100")

@@ -63,7 +63,7 @@ export function addWorker(program: Command, terminal: Terminal): void {
 }
 
 const READY_HELP = "how long to wait until it is ready, such as 90, 90s or 2m; 0: do not wait";
-const CODES = "\nExit codes: 0 ready, 1 failed, 2 not understood, 3 not ready within --timeout.";
+const CODES = "\nExit codes: 0 ready, 1 failed, 2 invalid usage, 3 not ready within --timeout.";
 
 /** Adds `engine worker list`. */
 export function addList(group: Command, terminal: Terminal): void {

@@ -414,7 +414,7 @@ export const ERROR_BODY: JsonObject = {
       required: ["code", "message"],
       properties: {
         code: { type: "string", description: "For programs, such as invalid_json" },
-        message: { type: "string", description: "For people" },
+        message: { type: "string", description: "Text shown to people" },
         error_id: { type: "string", description: "The log of the engine has it, too" },
       },
     },

@@ -50,7 +50,7 @@ const Send = v.object({
   ),
   data_base64: v.described("A binary message, in base64; either this or data", v.opt(v.string())),
   except: v.described(
-    "Id or ids of connections of the group or route that do not get it. Default: none",
+    "Id or ids of connections of the group or route that do not receive the message. Default: none",
     v.opt(v.union([Id, v.list(Id, EXCEPT_MAX)])),
   ),
 });
@@ -76,7 +76,7 @@ const List = v.object({
     v.opt(v.int(1, PAGE_MAX)),
   ),
   cursor: v.described(
-    "The next_cursor of the answer before. Default: from the oldest connection",
+    "next_cursor of the previous result. Default: from the oldest connection",
     v.opt(v.pipe(v.string(), v.regex(CURSOR, "expected a next_cursor"))),
   ),
 });

@@ -199,7 +199,9 @@ export function registerBaggageFunctions(worker: Pick<Worker, "registerFunction"
   worker.registerFunction("engine::baggage::set", (payload) => {
     fit("engine::baggage::set", SetRequest, payload);
     return { success: false, note: NOTE };
-  }, { description: "Explains that a callee cannot change its caller's baggage" });
+  }, {
+    description: "Changes nothing: says that a callee cannot change the baggage of its caller",
+  });
   worker.registerFunction("engine::baggage::get_all", (_payload, _metadata, { baggage }) => ({
     baggage: Object.fromEntries(readBaggage(baggage)),
   }), { description: "The call's baggage" });
