@@ -102,7 +102,7 @@ function Known({ info }: { info: ClusterView }): VNode {
           pairs={[
             ["Kept by", keeperText(info)],
             ["Log", log ? logText(log) : null],
-            ["Since its snapshot", log ? formatBytes(log.bytes) : null],
+            ["Log size", log ? formatBytes(log.bytes) : null],
             ["Links that ended", endsText(info)],
           ]}
         />
@@ -152,7 +152,7 @@ const COLUMNS: readonly Column<EngineRow>[] = [
     ...number("bytes", "Bytes out / in", (link) => {
       return `${formatBytes(link.bytes_out)} / ${formatBytes(link.bytes_in)}`;
     }),
-    width: "140px",
+    width: "164px",
     hide: "tablet",
   },
   { ...number("queued", "Queued", (link) => formatBytes(link.queued_bytes)), hide: "tablet" },

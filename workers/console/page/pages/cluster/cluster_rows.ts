@@ -5,7 +5,10 @@
  */
 
 import type { ClusterLogView, ClusterView } from "../../../../../engine/ports/directory.ts";
+import { formatCount } from "../../kit/mod.ts";
 
+/** A busy log has so many messages on their way. */
+const BEHIND_MAX = 100;
 /** A log that was not seen for longer is not followed. */
 const SEEN_MS_MAX = 5_000;
 
@@ -29,13 +32,13 @@ export function logText({ kind, copies, require_sync }: ClusterLogView): string 
 export function followText(log: ClusterLogView | null | undefined): string | null {
   if (!log) return null;
   if (log.applied === null || log.behind === null) return "nothing yet";
-  return log.behind === 0 ? `all ${log.applied}` : `${log.behind} behind`;
+  return log.behind === 0 ? `all ${formatCount(log.applied)}` : `${formatCount(log.behind)} behind`;
 }
 
 /** Whether an engine does not follow the log. */
 export function isBehind(log: ClusterLogView | null | undefined): boolean {
   if (!log) return false;
-  return log.problem !== null || (log.behind ?? 1) > 0 ||
+  return log.problem !== null || (log.behind ?? Infinity) > BEHIND_MAX ||
     (log.seen_ms_ago ?? Infinity) > SEEN_MS_MAX;
 }
 

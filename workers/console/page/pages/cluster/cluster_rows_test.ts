@@ -39,10 +39,12 @@ Deno.test("a log is shown with its kind, its copies and its safety", () => {
 
 Deno.test("an engine follows the log, is behind, or does not see it", () => {
   assert.deepEqual([followText(LOG), isBehind(LOG)], ["all 7", false]);
-  assert.deepEqual([followText({ ...LOG, behind: 3 }), isBehind({ ...LOG, behind: 3 })], [
-    "3 behind",
-    true,
-  ]);
+  const behind = (count: number) => {
+    const log = { ...LOG, behind: count };
+    return [followText(log), isBehind(log)];
+  };
+  assert.deepEqual(behind(3), ["3 behind", false]);
+  assert.deepEqual(behind(1_200), ["1,200 behind", true]);
   assert.equal(followText({ ...LOG, applied: null }), "nothing yet");
   assert.ok(isBehind({ ...LOG, seen_ms_ago: 9_000 }));
   assert.deepEqual([followText(null), isBehind(undefined)], [null, false]);

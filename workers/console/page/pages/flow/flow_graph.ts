@@ -28,6 +28,8 @@ const RATE_WIDTH = 92;
 export interface FlowFunction {
   readonly function_id: string;
   readonly worker_name: string;
+  /** Name of the other engine whose workers offer it. */
+  readonly engine?: string;
 }
 
 /** A trigger, as `engine::registered-triggers::list` returns it. */
@@ -237,7 +239,10 @@ function triggerCards(input: FlowInput, owners: ReadonlyMap<string, string>): Fl
   }));
 }
 
-/** Workers with functions or traffic; functions of built-ins only if something calls them. */
+/**
+ * Workers with functions or traffic; functions of built-ins, and of the one card that stands for
+ * all workers of another engine, only if something calls them.
+ */
 function workerCards(
   input: FlowInput,
   owners: ReadonlyMap<string, string>,
@@ -250,8 +255,10 @@ function workerCards(
     if (known === undefined) rows.set(worker, [row]);
     else known.push(row);
   };
+  const far = new Set(input.functions.map(({ engine }) => engine));
   for (const [id, worker] of owners) {
-    if (!isBuiltin(worker) || touched.has(`function:${id}`)) add(worker, id);
+    const isShown = !isBuiltin(worker) && !far.has(worker);
+    if (isShown || touched.has(`function:${id}`)) add(worker, id);
   }
   for (const node of input.map.nodes) {
     const isUnlisted = node.kind === "function" && !owners.has(node.label) && node.worker !== "";

@@ -70,6 +70,21 @@ Deno.test("flowGraph() makes cards of trigger types, workers and other callers",
   ]);
 });
 
+Deno.test("flowGraph() shows of another engine only functions that something calls", () => {
+  const engine = "berlin";
+  const far = ["shop::buy", "shop::audit", "state::get"].map((function_id) => {
+    return { function_id, worker_name: engine, engine };
+  });
+  const kept = INPUT.functions.filter(({ function_id }) => {
+    return !far.some((each) => each.function_id === function_id);
+  });
+
+  const { cards } = flowGraph({ ...INPUT, functions: [...kept, ...far] }, VIEW);
+
+  const card = cards.find(({ title }) => title === engine)!;
+  assert.deepEqual(card.rows.map(({ label }) => label), ["shop::audit", "shop::buy"]);
+});
+
 Deno.test("flowGraph() shows a trigger once that each replica registers", () => {
   const [route] = INPUT.triggers;
   const other = { ...route!, id: "5", config: { api_path: "/orders", http_method: "GET" } };

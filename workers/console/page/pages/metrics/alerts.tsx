@@ -11,6 +11,11 @@ import {
   type Column,
   Empty,
   Failed,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatPercent,
+  formatRate,
   Panel,
   Skeleton,
   Table,
@@ -60,7 +65,7 @@ export function MetricsAlerts(): VNode {
   if (status === "loading") return <Skeleton rows={4} />;
   return (
     <Panel title="Alert rules" flush>
-      <div class="metrics-table">
+      <div class="metrics-table" style={{ height: `${heightOf(items.length)}px` }}>
         <Table<Alert>
           label="Alert rules"
           kind="events"
@@ -106,7 +111,7 @@ const COLUMNS: readonly Column<Alert>[] = [
     title: "Value",
     width: "80px",
     align: "end",
-    cell: ({ value }) => <span class="num">{value ?? "–"}</span>,
+    cell: ({ metric, value }) => <span class="num">{measured(metric, value)}</span>,
   },
   {
     id: "since",
@@ -117,6 +122,26 @@ const COLUMNS: readonly Column<Alert>[] = [
     cell: ({ since_ms }) => <Ago ms={since_ms} />,
   },
 ];
+
+/** The table is as high as its rows, in pixels; without rules, as what it says instead. */
+function heightOf(rows: number): number {
+  return rows === 0 ? 240 : HEAD_HEIGHT + ROW_HEIGHT * rows;
+}
+const HEAD_HEIGHT = 32;
+const ROW_HEIGHT = 36;
+
+/** A value of a metric with the unit that the name of the metric ends with. */
+export function measured(metric: string | null, value: number | null): string {
+  const [unit] = /(_ms|_bytes|_percent|_per_s)$/.exec(metric ?? "") ?? [];
+  const format = UNITS[unit ?? ""] ?? formatCount;
+  return format(value);
+}
+const UNITS: Readonly<Record<string, (value: number | null) => string>> = {
+  _ms: formatDuration,
+  _bytes: formatBytes,
+  _percent: formatPercent,
+  _per_s: formatRate,
+};
 
 /** Such as `p99_ms > 500`, or `records in 60 s with text "refused" > 5`. */
 function conditionOf({ metric, log, operator, threshold }: Alert): string {

@@ -19,6 +19,8 @@ export const MINUTE_SAMPLES = 60;
 const ENGINE_SAMPLES = 900;
 /** Samples of each function and worker: 5 minutes. */
 const THING_SAMPLES = 300;
+/** Enough of an id to tell it from others. */
+const ID_CHARS = 8;
 /** The key of the engine's own series. */
 const ENGINE = "engine";
 const LOADING = { status: "loading", error: null } as const;
@@ -333,9 +335,9 @@ export class EngineSamples {
     };
   }
 
-  /** The name of a worker, or its id if it has none. */
+  /** The name of a worker, or the start of its id if it has none. */
   workerName(id: string): string {
-    return this.#workerNames.get(id) ?? id;
+    return this.#workerNames.get(id) ?? id.slice(0, ID_CHARS);
   }
 }
 

@@ -264,7 +264,7 @@ function List({ title, to, more, heads, none, children }: {
         <table class="plain-table">
           <thead>
             <tr>
-              {heads.map((head, at) => <th key={head} class={at > 0 ? "end" : ""}>{head}</th>)}
+              {heads.map((head, at) => <th key={head} class={at > 0 ? "end" : "grows"}>{head}</th>)}
             </tr>
           </thead>
           <tbody>{children}</tbody>
@@ -383,7 +383,7 @@ function Workers({ workers }: { workers: readonly WorkerRow[] }): VNode {
 function Changes({ changes }: { changes: readonly Change[] }): VNode {
   return (
     <Panel title="Last changes" flush>
-      <ol class="changes">
+      <ol class="last-changes">
         {changes.map(({ at_ms, name, what, tone, to }) => (
           <li key={`${name} ${what}`}>
             <Dot tone={tone} label={what} />

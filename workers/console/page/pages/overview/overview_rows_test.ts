@@ -209,7 +209,7 @@ Deno.test("wellText() says what was looked at", () => {
     wellText({ ...QUIET, workers: workers({}, { state: "stopped" }, { state: "starting" }) }),
     "1 of 3 workers are up and no alert fires.",
   );
-  const waits = { kind: "builtin", path: null, state: "queued" } as const;
+  const waits = { kind: "builtin", path: null, state: "queued", reason: "elsewhere" } as const;
   assert.equal(
     wellText({ ...QUIET, workers: workers({}, {}, { name: "engine-queue", ...waits }) }),
     "All 2 workers are up, 1 more runs at the engine that keeps the state and no alert fires.",

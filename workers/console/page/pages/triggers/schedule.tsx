@@ -65,7 +65,7 @@ function CronSchedule({ item }: { item: TriggerItem }): VNode | null {
         pairs={[
           ["Time zone", job.timezone],
           ["Running now", formatCount(job.running)],
-          ["Skipped (it ran)", formatCount(job.skipped)],
+          ["Skipped", formatCount(job.skipped)],
           ["Missed", formatCount(job.missed)],
         ]}
       />

@@ -41,7 +41,8 @@ export interface WorkerRow {
   readonly key: string;
   readonly name: string;
   readonly kind: WorkerKind;
-  readonly state: WorkerState | "connected" | "draining" | "suspect";
+  /** `elsewhere`: another engine of the cluster, which keeps the state, runs it. */
+  readonly state: WorkerState | "connected" | "draining" | "suspect" | "elsewhere";
   readonly since_ms: number;
   /** Why it is in that state. */
   readonly reason: string | null;
@@ -125,6 +126,7 @@ export function stateTone(state: WorkerRow["state"]): StateTone {
     case "suspect":
       return "warn";
     case "stopped":
+    case "elsewhere":
       return "neutral";
     default:
       return "accent";
@@ -147,12 +149,8 @@ export interface UpCount {
 
 /** Counts workers that serve calls. */
 export function upCount(rows: readonly WorkerRow[]): UpCount {
-  const elsewhere = rows.filter(runsElsewhere).length;
+  const elsewhere = rows.filter(({ state }) => state === "elsewhere").length;
   return { up: rows.filter(isUp).length, all: rows.length - elsewhere, elsewhere };
-}
-
-function runsElsewhere({ kind, state }: WorkerRow): boolean {
-  return kind === "builtin" && state === "queued";
 }
 
 /** Whether every word of a search occurs in a row. */
@@ -175,7 +173,7 @@ function supervisedRow(status: WorkerStatus, connections: readonly ConnectedWork
     key: status.name,
     name: status.name,
     kind: status.kind === "builtin" ? "builtin" : "managed",
-    state: status.suspect ? "suspect" : status.state,
+    state: stateOf(status),
     since_ms: status.since_ms,
     reason: status.reason,
     isolation: status.isolation,
@@ -192,6 +190,12 @@ function supervisedRow(status: WorkerStatus, connections: readonly ConnectedWork
     status,
     connections,
   };
+}
+
+/** A built-in worker that waits for its start is queued as well, but then there is no reason. */
+function stateOf({ kind, state, suspect, reason }: WorkerStatus): WorkerRow["state"] {
+  if (suspect) return "suspect";
+  return kind === "builtin" && state === "queued" && reason !== null ? "elsewhere" : state;
 }
 
 function otherRow(name: string, connections: readonly ConnectedWorker[]): WorkerRow {

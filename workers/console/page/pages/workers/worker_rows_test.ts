@@ -200,10 +200,11 @@ Deno.test("workerRows() shows a worker of which one connection answers as connec
 Deno.test("upCount() leaves out built-in workers that the keeper of the state runs", () => {
   const rows = workerRows([
     builtinStatus({ name: "engine-http" }),
-    builtinStatus({ name: "engine-queue", state: "queued" }),
+    builtinStatus({ name: "engine-queue", state: "queued", reason: "runs at the keeper" }),
+    builtinStatus({ name: "engine-cron", state: "queued", reason: null }),
     workerStatus({ name: "math", state: "failed" }),
     workerStatus({ name: "shop", state: "queued" }),
   ], []);
 
-  assert.deepEqual(upCount(rows), { up: 1, all: 3, elsewhere: 1 });
+  assert.deepEqual(upCount(rows), { up: 1, all: 4, elsewhere: 1 });
 });
