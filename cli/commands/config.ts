@@ -97,7 +97,7 @@ function addGet(config: Command, terminal: Terminal): void {
     .addHelpText("after", EXAMPLES)
     .action(async (id, flags) => {
       const { raw = false, secrets = false } = flags;
-      if (raw && secrets) throw new UsageError("Give either --raw or --secrets");
+      if (raw && secrets) throw new UsageError("Give either --raw or --secrets, not both");
       const { value } = await ask(terminal, flags, "get", { id, raw, masked: !secrets });
       terminal.out(flags.json ? compactJson(value!) : renderJson(value!));
     });

@@ -104,7 +104,9 @@ async function refuseExisting(paths: readonly string[], terminal: Terminal): Pro
   const found: string[] = [];
   for (const path of paths) if (await isThere(terminal, path)) found.push(path);
   if (found.length === 0) return;
-  throw new CommandError(`Already there: ${found.join(", ")}; write over them with --force`);
+  throw new CommandError(
+    `Files that exist already: ${found.join(", ")}; overwrite them with --force`,
+  );
 }
 
 async function isThere(terminal: Terminal, path: string): Promise<boolean> {

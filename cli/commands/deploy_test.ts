@@ -42,7 +42,10 @@ Deno.test("deploy init overwrites with --force only", async () => {
   assert.equal(await terminal.run("deploy", "init", "--docker"), 2); // The folder has a space.
   const placed = ["deploy", "init", "--docker", "--directory", "/srv/shop"];
   assert.equal(await terminal.run(...placed), 1);
-  assert.match(terminal.errText, /Already there: Dockerfile; write over them with --force/);
+  assert.match(
+    terminal.errText,
+    /Files that exist already: Dockerfile; overwrite them with --force/,
+  );
   assert.equal(terminal.written.size, 0);
 
   assert.equal(await terminal.run(...placed, "--force"), 0);

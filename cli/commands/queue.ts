@@ -229,7 +229,7 @@ function addDeadJobs(
     .addHelpText("after", EXAMPLES)
     .action(async (queueName, jobs, flags) => {
       if (name === "discard" && jobs.length === 0 && !flags.all) {
-        throw new UsageError("Which dead letters? Their ids, or --all");
+        throw new UsageError("Give the ids of dead letters, or --all");
       }
       const payload = { queue: queueName, ...jobs.length > 0 && { message_ids: jobs } };
       const answer = await ask(terminal, flags, name, payload) as JsonObject;

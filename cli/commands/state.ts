@@ -147,7 +147,7 @@ function show(terminal: Terminal, { json }: Flags, check: StateCheck, what: stri
   throw new ExitWith(EXIT_FAILED, [
     `error: ${hasKeys ? damaged : `${what} is damaged`}`,
     ...check.problems.map((problem) => `  ${problem}`),
-    `${hasKeys ? "write or delete the damaged keys, or " : ""}bring a backup back: ` +
+    `${hasKeys ? "write or delete the damaged keys, or " : ""}restore a backup: ` +
     "engine state restore FILE",
   ]);
 }

@@ -47,7 +47,7 @@ Deno.test("engine state checks and backs up beside the engine, and brings a lost
     assert.equal(
       check.stderr,
       "error: The state is damaged\n  the file is empty (0 bytes)\n" +
-        "bring a backup back: engine state restore FILE\n",
+        "restore a backup: engine state restore FILE\n",
     );
     const restored = await run("state", "restore", "copy.sqlite");
     assert.match(restored.stdout, /^Restored \d+ records, /, restored.stderr);

@@ -204,7 +204,10 @@ Deno.test("a guest cannot register a function that decides about access", () => 
   say({ type: "registerfunction", id: "gate::check" });
 
   const [rejected] = connection.take() as unknown as [JsonObject];
-  assert.equal(rejected.message, "gate::check is refused: it decides about access");
+  assert.equal(
+    rejected.message,
+    "gate::check is refused: a function with this id decides about access",
+  );
 });
 
 Deno.test("hasRules() holds for middleware and rules, also empty ones", () => {

@@ -121,7 +121,7 @@ export class Streams {
       const headers = new Headers();
       return this.#setup.claim({ path, query: new URLSearchParams(query), headers, address: "" });
     } catch {
-      return { status: 400, message: "A claim that cannot be read" };
+      return { status: 400, message: "A request for a channel that cannot be read" };
     }
   }
 }

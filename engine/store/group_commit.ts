@@ -187,6 +187,6 @@ export class GroupCommit<W extends Work> {
 function failureOf(thrown: unknown): EngineError {
   if (thrown instanceof EngineError && thrown.code === "SET_ERROR") return thrown;
   const reason = thrown instanceof Error ? thrown.message : String(thrown);
-  const message = `The state file refused the write (${reason}); see that its disk has room`;
+  const message = `The state file refused the write (${reason}); check that its disk has space`;
   return new EngineError("SET_ERROR", message, { cause: thrown });
 }

@@ -213,7 +213,7 @@ Deno.test("The failure says what the disk said and what to do", async () => {
 
   assert.equal(
     failures[0]!.message,
-    "The state file refused the write (database or disk is full); see that its disk has room",
+    "The state file refused the write (database or disk is full); check that its disk has space",
   );
 });
 

@@ -269,7 +269,7 @@ function fail(path: string, thrown: unknown): never {
   if (/not a database|malformed|corrupt/i.test(reason)) {
     return refuse(path, "is not a state file or is damaged; move it away or choose another one");
   }
-  return refuse(path, `cannot be opened (${reason}); see that it is a file on a local disk`);
+  return refuse(path, `cannot be opened (${reason}); check that it is a file on a local disk`);
 }
 
 function refuse(path: string, problem: string, pid?: number): never {

@@ -96,7 +96,7 @@ Deno.test("openKvFile() refuses a directory in place of a file", () =>
 
     await assert.rejects(openKvFile(path, openKv), {
       code: "store_unavailable",
-      message: /cannot be opened \(.*\); see that it is a file on a local disk$/,
+      message: /cannot be opened \(.*\); check that it is a file on a local disk$/,
     });
   }));
 
@@ -323,7 +323,7 @@ Deno.test("openKvFile() keeps a copy of a damaged log when it refuses what is le
       assert.deepEqual(await Deno.readFile(`${copy}-wal`), wal);
       assert.equal(Deno.statSync(`${copy}-wal`).mode! & 0o777, 0o600);
       const again = await openKvFile(path, openKv).then(() => undefined, (error) => error);
-      assert.ok(again.message.includes(`; ${copy} was set aside before; bring a`), again.message);
+      assert.ok(again.message.includes(`; ${copy} was set aside before; restore a`), again.message);
     }
   }));
 

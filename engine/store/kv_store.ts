@@ -489,7 +489,7 @@ class KvStore implements Store {
     if (problem === undefined) return null;
     const message =
       `the state file ${this.#path} ${problem} while the engine runs; move it back, ` +
-      "or stop the engine and bring a backup back with `engine state restore FILE`";
+      "or stop the engine and restore a backup with `engine state restore FILE`";
     return { at_ms: Date.now(), message };
   }
 

@@ -205,7 +205,7 @@ function asideOf(path: string): string {
 function lostState(path: string, problem: string): EngineError {
   return new EngineError(
     "store_unavailable",
-    `The state file ${path} ${problem}; bring a backup back with \`engine state restore FILE\`, ` +
+    `The state file ${path} ${problem}; restore a backup with \`engine state restore FILE\`, ` +
       "or start once with --accept-empty-state to go on with what is there",
     { details: { path } },
   );

@@ -91,7 +91,7 @@ export class StateView implements Disposable {
         "store_unavailable",
         `The log of the state ends at ${number}, but this engine has seen message ` +
           `${this.applied}: it lost what it acknowledged; move ${this.path} away to go on with ` +
-          "what the log has, or bring a backup back with `engine state restore FILE`",
+          "what the log has, or restore a backup with `engine state restore FILE`",
       );
     }
     if (this.applied === number) return;

@@ -217,7 +217,10 @@ Deno.test("middleware gets the calls of its listener, and may forward them", asy
     namespace: "default",
   });
   await guest.send({ type: "registerfunction", id: "gate::check" });
-  assert.match(String((await guest.receive()).message), /it decides about access/);
+  assert.match(
+    String((await guest.receive()).message),
+    /a function with this id decides about access/,
+  );
 });
 
 Deno.test("a listener with tokens: true lets in created tokens only, until they are revoked", async () => {

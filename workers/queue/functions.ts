@@ -129,7 +129,7 @@ export class QueueFunctions {
     const { function_id, namespace = DEFAULT_NAMESPACE } = input;
     const isVisible = this.#setup.directory.visibleTo(context.caller);
     if (isVisible && !isVisible(function_id, namespace)) {
-      const message = `The access rules of this connection do not allow to call ${function_id}`;
+      const message = `The access rules of this connection do not allow calls of ${function_id}`;
       throw new EngineError("FORBIDDEN", message);
     }
     return this.#setup.named.enqueue(input, context.traceparent);

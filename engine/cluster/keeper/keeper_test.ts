@@ -108,7 +108,7 @@ Deno.test("an engine that stops while it takes the key gives it back, and ends",
   await a.keeper[Symbol.asyncDispose]();
 });
 
-Deno.test("another engine takes over soon when NATS has no line to the keeper", async () => {
+Deno.test("another engine takes over soon when NATS has no connection to the keeper", async () => {
   const server = new MemoryLogServer();
   const gone = new Set<string>();
   await using a = await start(server, "a", { gone });

@@ -196,7 +196,7 @@ export class Access {
   functionProblem(id: string, namespace: string): string | undefined {
     // A guest that offered one of them would decide about others.
     if (namespace === DEFAULT_NAMESPACE && this.#reserved.has(id)) {
-      return `${id} is refused: it decides about access`;
+      return `${id} is refused: a function with this id decides about access`;
     }
     return this.registrationProblem(id) ?? this.#tokenProblem(id, namespace);
   }

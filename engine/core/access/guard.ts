@@ -118,7 +118,7 @@ export class AccessGuard {
     const asked = { trigger_type, function_id, config: config ?? {} };
     const space = typeof namespace === "string" ? namespace : DEFAULT_NAMESPACE;
     const reason = access.hook("trigger") !== undefined
-      ? "a hook decides about triggers; register it by its message"
+      ? "a hook decides about triggers here; register this one with the message registertrigger"
       : access.triggerProblem(trigger_type) ??
         this.#targetProblem(peer, access, { ...asked, namespace: space });
     return reason === undefined ? undefined : failure("FORBIDDEN", `trigger refused: ${reason}`);
