@@ -419,8 +419,8 @@ class KvStore implements Store {
     }
     return new EngineError(
       "GET_ERROR",
-      `The record of ${key.join("/")} is damaged: ${reason}; write or delete the key, or bring a ` +
-        "backup back with `engine state restore FILE`",
+      `The record of ${key.join("/")} is damaged: ${reason}; write or delete the key, or restore ` +
+        "a backup with `engine state restore FILE`",
       { details: { key: [...key] } },
     );
   }
