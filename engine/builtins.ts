@@ -284,7 +284,11 @@ export class Builtins {
       run.lastError = message;
       this.#set(run, "ready", reason);
       const { log } = this.#options;
-      log.error("a change of a built-in worker failed", { worker: entry.name, code, reason });
+      log.error("the new configuration of a built-in worker failed", {
+        worker: entry.name,
+        code,
+        reason,
+      });
     }
     return new EngineError(code, reason);
   }

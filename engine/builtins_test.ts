@@ -286,7 +286,7 @@ Deno.test("a running built-in that cannot change runs as before, and says why", 
   ]);
   assert.deepEqual(builtins.endpoints, [{ name: "picky", url: "http://1" }]);
   assert.deepEqual(builtins.runningConfig("picky"), { port: 1 });
-  assert.deepEqual(errors, ["a change of a built-in worker failed"]);
+  assert.deepEqual(errors, ["the new configuration of a built-in worker failed"]);
 
   await apply({ port: 2 }); // Nothing new: it is not interrupted for another attempt.
   assert.deepEqual(life, ["1", "1"]);

@@ -120,7 +120,10 @@ export class Tokens implements Disposable {
     for (const id of this.#valid) {
       if (valid.has(id)) continue;
       const message = this.endOf(id)!;
-      this.#options.log.info("a token has ended", { token: id, reason: message });
+      this.#options.log.info("a token expired or was revoked; its connections are closed", {
+        token: id,
+        reason: message,
+      });
       ended(id, message);
       for (const connection of this.#held.get(id) ?? []) connection.close(1008, message);
     }
@@ -144,7 +147,9 @@ export class Tokens implements Disposable {
       this.#problem = undefined;
     } catch (thrown) {
       const { message } = thrown as Error;
-      if (message !== this.#problem) log.error("created tokens are refused", { reason: message });
+      if (message !== this.#problem) {
+        log.error("created tokens cannot be checked and are refused", { reason: message });
+      }
       this.#problem = message;
     }
   }

@@ -101,7 +101,7 @@ Deno.test("tokens of a removed file have ended, of a damaged one they are refuse
   assert.equal(it.tokens.find(token).state, "refused");
   it.clock.tick(TOKENS_POLL_MS);
   assert.deepEqual([it.ended, it.lines.length], [[], 1]);
-  assert.equal(it.lines[0]!.text, "created tokens are refused");
+  assert.equal(it.lines[0]!.text, "created tokens cannot be checked and are refused");
   await Deno.remove(it.path);
   it.clock.tick(TOKENS_POLL_MS);
 

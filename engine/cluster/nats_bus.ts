@@ -184,7 +184,7 @@ export class NatsBus implements Bus, AsyncDisposable {
       else if (status.type === "error") {
         log.warn("NATS reported an error", { reason: thrownText(status.error) });
       } else if (status.type === "slowConsumer") {
-        log.warn("messages wait to be handled", { pending: status.pending });
+        log.warn("the engine reads messages from NATS too slowly", { pending: status.pending });
       }
     }
   }

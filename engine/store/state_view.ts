@@ -62,7 +62,7 @@ export class StateView implements Disposable {
       kv = await openView(path);
       ({ value: place } = await kv.get<Place>(PLACE));
     } catch (thrown) {
-      log.warn("the view of the state is made anew", { path, reason: thrownText(thrown) });
+      log.warn("the local copy of the state is rebuilt", { path, reason: thrownText(thrown) });
       for (const end of ["", "-wal", "-shm"]) {
         if (sizeOfFile(`${path}${end}`) !== undefined) Deno.removeSync(`${path}${end}`);
       }

@@ -107,6 +107,6 @@ Deno.test("StateView is made anew when its file is damaged, and refuses a second
     await view.catchUp(server.open());
 
     assert.deepEqual(await keysOf(view), [0, 1, 2, 3, 4]);
-    assert.match(report.lines.join(), /made anew/);
+    assert.match(report.lines.join(), /is rebuilt/);
     await assert.rejects(StateView.open(path, report), { code: "store_unavailable" });
   }));

@@ -84,7 +84,7 @@ export class Pages {
       made.catch(() => {}); // It may fail after the timeout.
       return await Promise.race([made, late.promise]);
     } catch (thrown) {
-      this.#options.log.error("a page could not be made", { path, reason: String(thrown) });
+      this.#options.log.error("a page could not be created", { path, reason: String(thrown) });
       return {
         status: 500,
         message: `The page ${path} could not be created; see the engine's log`,

@@ -86,7 +86,7 @@ export class EditWatch implements Disposable {
       clock,
       onChange: this.#onChange,
       onFailure: (reason) =>
-        log.warn("edits of a worker are not seen", { worker: this.#name, reason }),
+        log.warn("the engine does not see all edits of a worker", { worker: this.#name, reason }),
     });
   }
 }

@@ -270,7 +270,9 @@ export class CronJobs implements AsyncDisposable {
 
   #restartAt(now: number): void {
     const by_s = Math.round((this.#lastWall - now) / 1_000);
-    this.#setup.log.warn("the clock went back; times of cron triggers count again", { by_s });
+    this.#setup.log.warn("the clock went back; cron triggers fire again at the repeated times", {
+      by_s,
+    });
     for (const job of this.#jobs.values()) job.restartAt(now);
   }
 

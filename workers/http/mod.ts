@@ -209,10 +209,13 @@ function warnOfTakeover(
   { method, path, value }: Route<Target>,
   { function_id }: Target,
 ): void {
-  log.warn("a trigger takes over a route; the one before serves again when it leaves", {
-    method,
-    path,
-    before: value.function_id,
-    now: function_id,
-  });
+  log.warn(
+    "a trigger takes over a route; the previous trigger serves it again when this one is gone",
+    {
+      method,
+      path,
+      before: value.function_id,
+      now: function_id,
+    },
+  );
 }

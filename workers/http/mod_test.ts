@@ -381,7 +381,8 @@ Deno.test("A trigger that takes over a route is named in the log with the one be
 
   assert.deepEqual(lines, [{
     level: "warn",
-    text: "a trigger takes over a route; the one before serves again when it leaves",
+    text:
+      "a trigger takes over a route; the previous trigger serves it again when this one is gone",
     fields: { method: "GET", path: "/f", before: "old", now: "new" },
   }]);
 });

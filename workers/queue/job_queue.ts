@@ -324,7 +324,7 @@ export class JobQueue {
       } catch (thrown) {
         const reason = thrown instanceof Error ? thrown.message : String(thrown);
         const { log, name } = this.#setup;
-        log.warn("the outcome of a job cannot be kept yet", { queue: name, reason });
+        log.warn("the outcome of a job cannot be stored yet", { queue: name, reason });
         await this.#timers.pause(AGAIN_MS);
         if (this.#ending.signal.aborted) return;
       }

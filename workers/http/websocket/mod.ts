@@ -177,12 +177,15 @@ export class SocketRoutes {
     const { log } = this.#host;
     const path = config.route.api_path;
     if (before) {
-      log.warn("a trigger takes over a route; the one before serves again when it leaves", {
-        method: "websocket",
-        path,
-        before: before.value.function_id,
-        now: function_id,
-      });
+      log.warn(
+        "a trigger takes over a route; the previous trigger serves it again when this one is gone",
+        {
+          method: "websocket",
+          path,
+          before: before.value.function_id,
+          now: function_id,
+        },
+      );
     }
     const unknown = unknownKeys(raw, SOCKET_TRIGGER_KEYS);
     if (unknown.length === 0) return;

@@ -58,7 +58,9 @@ export function startExport(
   sources: ExportSources,
 ): Export {
   const settings = readExportSettings(sources.env ?? Deno.env.toObject());
-  for (const problem of settings.problems) host.log.warn("export of telemetry", { problem });
+  for (const problem of settings.problems) {
+    host.log.warn("a setting of the telemetry export cannot be used", { problem });
+  }
   const pipelines = (Object.entries(settings.signals) as [Signal, SignalSettings][])
     .map(([signal, each]) => openPipeline(signal, each, settings, host, sources));
   return {
