@@ -92,12 +92,12 @@ export class Handovers implements Traffic {
   /**
    * Removes some functions and triggers of a peer whose connection has ended, as if it had taken
    * them back itself: to end 10,000 at once takes 20 to 50 ms. `true`: many are left. Those of a
-   * drained peer stay, since its successor may have them.
+   * worker that will come back stay, since its successor may have them.
    */
   retire(peer: Peer): boolean {
     const { functions, triggers, report } = this.#options;
     const left = (): number => functions.countOf(peer) + triggers.triggersOf(peer);
-    if (peer.isDraining || left() <= RETIRED_DOWN_TO) return false;
+    if (this.#isComingBack(peer) || left() <= RETIRED_DOWN_TO) return false;
     const { removed, gone } = functions.removeSome(peer, RETIRED_AT_ONCE);
     const [worker_id, ids_changed] = [peer.id, gone > 0];
     if (removed > 0) report({ type: "functions_changed", worker_id, ids_changed });

@@ -48,16 +48,20 @@ Deno.test("the triggers of a peer that has gone are removed in steps, behind its
   assert.equal(router.directory.trigger(`t${MANY - 1}`), undefined);
 });
 
-Deno.test("what a drained peer registered stays for its successor", () => {
-  const { router, open } = calling();
-  const worker = open();
-  for (let i = 0; i < MANY; i++) worker.say({ type: "registerfunction", id: `many::f${i}` });
+for (const isComingBack of [true, false]) {
+  const what = isComingBack ? "stays for its successor" : "is removed in steps without one";
+  Deno.test(`what a drained peer registered ${what}`, () => {
+    const { router, open } = calling();
+    const worker = open();
+    for (let i = 0; i < MANY; i++) worker.say({ type: "registerfunction", id: `many::f${i}` });
 
-  router.traffic.drain([worker.worker_id], { isComingBack: true });
+    router.traffic.drain([worker.worker_id], { isComingBack });
 
-  assert.equal(worker.events.retire!(), false);
-  assert.notEqual(router.directory.function("default", "many::f0"), undefined);
-});
+    assert.equal(worker.events.retire!(), !isComingBack);
+    const isThere = router.directory.function("default", "many::f0") !== undefined;
+    assert.equal(isThere, isComingBack);
+  });
+}
 
 Deno.test("a peer with few registrations ends at once", () => {
   const { worker } = calling();
