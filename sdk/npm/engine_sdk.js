@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:a91341d1f43945ebdfed7d723769184cc52f557444dc56e9dcb5577da2677099
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:5828243693ebff74e65f28a1c7a66046c21cdfa8839304674da69b8a9bdd9455
 // Contains the package ws, which is:
 // Copyright (c) 2011 Einar Otto Stangvik <einaros@gmail.com>
 // Copyright (c) 2013 Arnout Kazemier and contributors
@@ -6167,7 +6167,7 @@ var SEARCHED_PARTS_MAX = 1e5;
 var HINTS = {
   Map: "send Object.fromEntries(map)",
   Set: "send an array: [...set]",
-  BigInt: "send a number or text",
+  BigInt: "send a number or a string",
   Promise: "await it",
   Generator: "send an array: [...values]",
   Error: "send its message"
@@ -6287,7 +6287,7 @@ function faultOf(value) {
     return {
       path: "",
       what: withArticle(name),
-      hint: "send text, such as base64"
+      hint: "send a string, such as base64"
     };
   }
   if (writesItself(value) || isBoxed(value)) return void 0;

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_testing.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:a91341d1f43945ebdfed7d723769184cc52f557444dc56e9dcb5577da2677099
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:5828243693ebff74e65f28a1c7a66046c21cdfa8839304674da69b8a9bdd9455
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {

@@ -23,7 +23,7 @@ const SEARCHED_PARTS_MAX = 100_000;
 const HINTS: Readonly<Record<string, string>> = {
   Map: "send Object.fromEntries(map)",
   Set: "send an array: [...set]",
-  BigInt: "send a number or text",
+  BigInt: "send a number or a string",
   Promise: "await it",
   Generator: "send an array: [...values]",
   Error: "send its message",
@@ -157,7 +157,7 @@ function faultOf(value: object): Fault | undefined {
   }
   const name = nameOf(value);
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) {
-    return { path: "", what: withArticle(name), hint: "send text, such as base64" };
+    return { path: "", what: withArticle(name), hint: "send a string, such as base64" };
   }
   if (writesItself(value) || isBoxed(value)) return undefined;
   if (value instanceof Error) return fault("Error", name);

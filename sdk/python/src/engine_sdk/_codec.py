@@ -46,13 +46,13 @@ _HINTS: Final = {
     "generator": "send a list: list(values)",
     "async_generator": "send a list",
     "coroutine": "await it",
-    "bytes": "send text, such as base64",
-    "bytearray": "send text, such as base64",
-    "memoryview": "send text, such as base64",
+    "bytes": "send a string, such as base64",
+    "bytearray": "send a string, such as base64",
+    "memoryview": "send a string, such as base64",
     "datetime": "send its isoformat()",
     "date": "send its isoformat()",
-    "Decimal": "send a number or text",
-    "UUID": "send a text: str(uuid)",
+    "Decimal": "send a number or a string",
+    "UUID": "send a string: str(uuid)",
 }
 """What to send instead, by the name of the type that cannot be sent."""
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
