@@ -177,6 +177,8 @@ export interface HttpTriggerConfig {
   readonly timeout_ms: number | undefined;
 }
 
+const NO_MIDDLEWARE: readonly string[] = [];
+
 /**
  * Checks the `config` of a trigger; keys it does not know are ignored.
  *
@@ -191,7 +193,7 @@ export function parseTriggerConfig(raw: Json): HttpTriggerConfig {
     api_path,
     http_method: http_method ?? "GET",
     condition_function_id,
-    middleware_function_ids: middleware_function_ids ?? [],
+    middleware_function_ids: middleware_function_ids ?? NO_MIDDLEWARE,
     lenient_body: lenient_body ?? false,
     raw_body: raw_body ?? false,
     auth_token,
@@ -207,10 +209,12 @@ export function parseTriggerConfig(raw: Json): HttpTriggerConfig {
  * @throws {EngineError} `trigger_registration_failed`, naming every problem.
  */
 export function fitRoute<Output>(schema: v.Schema<Output>, raw: Json): Output {
+  const read = v.safeParse(schema, raw);
+  if (read.success) return read.output;
+  // Again, for problems that begin with "config".
   const whole = { config: raw };
-  const read = v.safeParse(v.object({ config: schema }), whole);
-  if (read.success) return read.output.config as Output;
-  const problems = problemsOf(read.issues, whole);
+  const { issues } = v.safeParse(v.object({ config: schema }), whole);
+  const problems = problemsOf(issues!, whole);
   throw new EngineError("trigger_registration_failed", problems.join("; "), {
     details: { problems },
   });

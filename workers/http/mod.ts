@@ -29,7 +29,7 @@ import { MissingRoutes } from "./missing_routes.ts";
 import { OpenApi, OPENAPI_FUNCTION, registerOpenApi } from "./openapi/mod.ts";
 import { RequestHandler, type RequestHandlerOptions, type Target } from "./handler.ts";
 import { RunningRequests } from "./request.ts";
-import { ResultWarnings, type Warn } from "./response.ts";
+import { ResultWarnings } from "./response.ts";
 import { type Route, RouteTable } from "./routes.ts";
 import { headersForCaches, HttpListener, makeApp } from "./server.ts";
 import { operationOf, RequestSpans } from "./spans.ts";
@@ -168,7 +168,7 @@ export function provideRoutes(
     registerTrigger({ id, function_id, namespace, metadata, config: raw }) {
       const config = parseTriggerConfig(raw);
       const { api_path: path, http_method: method } = config;
-      const warn: Warn = (text, about) => warnings.warn(text, function_id, about);
+      const warn = warnings.of(function_id);
       const operation = operationOf(config);
       const guard = guardOf(config, rates, id);
       const target: Target = { function_id, namespace, metadata, config, guard, operation, warn };

@@ -316,9 +316,19 @@ export function retryLater(reply: Reply): Reply {
 export class ResultWarnings {
   readonly #log: Log;
   readonly #logged = new Set<string>();
+  #last: { readonly function_id: string; readonly warn: Warn } | undefined;
 
   constructor(log: Log) {
     this.#log = log;
+  }
+
+  /** Warns for one function; the same one for routes of it that come one after another. */
+  of(function_id: string): Warn {
+    if (this.#last?.function_id !== function_id) {
+      const warn: Warn = (text, about) => this.warn(text, function_id, about);
+      this.#last = { function_id, warn };
+    }
+    return this.#last.warn;
   }
 
   /** Warns with a constant text, once per function and subject. */

@@ -1,5 +1,6 @@
 /**
- * The table of routes: a trie of path segments, to which routes are added and removed at run time.
+ * The table of routes, to which routes are added and removed at run time: a trie of path segments,
+ * and a map of the paths that have no open segment, which need no trie.
  *
  * A literal segment wins over `:name`, and `:name` over a `*` at the end. Routes of the same method
  * and path form a stack: the newest serves, and when it is removed the one before it serves again.
@@ -9,6 +10,7 @@
  */
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import { LargeMap } from "../../sdk/typescript/wire/large_map.ts";
+import { SmallMap } from "../../sdk/typescript/wire/small_map.ts";
 
 /** Longest path of a route, in characters. */
 export const ROUTE_CHARS_MAX = 1_024;
@@ -47,21 +49,17 @@ interface Stack<T> {
   readonly routes: Route<T>[];
 }
 
-type Leaf<T> = Map<string, Stack<T>>;
+/** By method; most paths have one. */
+type Leaf<T> = SmallMap<string, Stack<T>>;
 
 interface Node<T> {
-  readonly literals: LargeMap<Node<T>>;
+  /** `undefined`: it has none. */
+  literals: LargeMap<Node<T>> | undefined;
   param: Node<T> | undefined;
   /** Ends with `*` here. */
   rest: Leaf<T> | undefined;
   /** Ends here. */
   end: Leaf<T> | undefined;
-}
-
-/** A registered route and its pattern. */
-interface Place<T> {
-  readonly route: Route<T>;
-  readonly pattern: Pattern;
 }
 
 type Segment =
@@ -72,22 +70,24 @@ type Segment =
 interface Pattern {
   readonly segments: readonly Segment[];
   readonly names: readonly string[];
-  /** The path itself when a plain comparison decides, else `undefined`. */
+  /** The decoded path, when comparing it decides; such a route is not in the trie. */
   readonly exact: string | undefined;
 }
+
+const NO_NAMES: readonly string[] = [];
 
 /** A mutable table of routes. */
 export class RouteTable<T> {
   readonly #root: Node<T> = makeNode();
-  /** Paths without open segments, for the quick way. */
+  /** Paths without open segments. */
   readonly #exact = new LargeMap<Leaf<T>>();
-  readonly #places = new LargeMap<Place<T>>();
+  readonly #routes = new LargeMap<Route<T>>();
   /** How many routes each method has. */
   readonly #methods = new Map<string, number>();
 
   /** Routes that are registered, also those a newer one stands in front of. */
   get size(): number {
-    return this.#places.size;
+    return this.#routes.size;
   }
 
   /**
@@ -112,17 +112,17 @@ export class RouteTable<T> {
       const below = stack.routes.findLastIndex((other) => isNewer(route, other));
       stack.routes.splice(below + 1, 0, route);
     } else leaf.set(route.method, { names: pattern.names, routes: [route] });
-    this.#places.set(route.id, { route, pattern });
+    this.#routes.set(route.id, route);
     this.#methods.set(route.method, (this.#methods.get(route.method) ?? 0) + 1);
     return stack && newest(stack) !== route ? undefined : before;
   }
 
   /** Removes the route with this id and returns it; `undefined` when there is none. */
   remove(id: string): Route<T> | undefined {
-    const place = this.#places.get(id);
-    if (!place) return undefined;
-    this.#places.delete(id);
-    const { route, pattern } = place;
+    const route = this.#routes.get(id);
+    if (!route) return undefined;
+    this.#routes.delete(id);
+    const pattern = readPattern(route.path);
     const left = this.#methods.get(route.method)! - 1;
     if (left > 0) this.#methods.set(route.method, left);
     else this.#methods.delete(route.method);
@@ -134,10 +134,12 @@ export class RouteTable<T> {
 
   /** The route of a method and a raw path (as in the request line, without the query). */
   find(method: string, path: string): Match<T> | undefined {
-    const stack = this.#exact.get(path)?.get(method);
+    const isEscaped = path.includes("%");
+    const exact = isEscaped ? exactOf(path.split("/").map(decode)) : path;
+    const stack = exact === undefined ? undefined : this.#exact.get(exact)?.get(method);
     if (stack) return { route: newest(stack), params: {} };
     const values: string[] = [];
-    const found = walk(this.#root, method, path, 1, path.includes("%"), values);
+    const found = walk(this.#root, method, path, 1, isEscaped, values);
     if (!found) return undefined;
     const params: Record<string, string> = {};
     for (let i = 0; i < found.names.length; i++) params[found.names[i]!] = values[i]!;
@@ -146,8 +148,9 @@ export class RouteTable<T> {
 
   /** The routes that serve, one for each method and path, in no order; also while some change. */
   *served(): Generator<Route<T>> {
-    for (const { route, pattern } of this.#places.values()) {
-      if (newest(this.#stackAt(pattern, route.method)!) === route) yield route;
+    for (const route of this.#routes.values()) {
+      const stack = this.#stackAt(readPattern(route.path), route.method)!;
+      if (newest(stack) === route) yield route;
     }
   }
 
@@ -156,47 +159,58 @@ export class RouteTable<T> {
     return [...this.#methods.keys()].filter((method) => this.find(method, path)).sort();
   }
 
-  #stackAt(pattern: Pattern, method: string): Stack<T> | undefined {
+  #stackAt({ segments, exact }: Pattern, method: string): Stack<T> | undefined {
+    if (exact !== undefined) return this.#exact.get(exact)?.get(method);
     let node: Node<T> | undefined = this.#root;
-    for (const segment of pattern.segments) {
+    for (const segment of segments) {
       if (segment.kind === "rest") return node.rest?.get(method);
-      node = segment.kind === "param" ? node.param : node.literals.get(segment.text);
+      node = segment.kind === "param" ? node.param : node.literals?.get(segment.text);
       if (!node) return undefined;
     }
     return node.end?.get(method);
   }
 
-  #leafFor(pattern: Pattern): Leaf<T> {
+  #leafFor({ segments, exact }: Pattern): Leaf<T> {
+    if (exact !== undefined) {
+      const known = this.#exact.get(exact);
+      if (known) return known;
+      const leaf: Leaf<T> = new SmallMap();
+      this.#exact.set(exact, leaf);
+      return leaf;
+    }
     let node = this.#root;
-    for (const segment of pattern.segments) {
-      if (segment.kind === "rest") return node.rest ??= new Map();
+    for (const segment of segments) {
+      if (segment.kind === "rest") return node.rest ??= new SmallMap();
       if (segment.kind === "param") node = node.param ??= makeNode();
       else node = childOf(node, segment.text);
     }
-    const leaf: Leaf<T> = node.end ??= new Map();
-    if (pattern.exact !== undefined) this.#exact.set(pattern.exact, leaf);
-    return leaf;
+    return node.end ??= new SmallMap();
   }
 
   /** Takes an empty stack out, and every node that nothing needs any more. */
-  #prune(pattern: Pattern, method: string): void {
+  #prune({ segments, exact }: Pattern, method: string): void {
+    if (exact !== undefined) {
+      const leaf = this.#exact.get(exact)!;
+      leaf.delete(method);
+      if (leaf.size === 0) this.#exact.delete(exact);
+      return;
+    }
     const way: Node<T>[] = [this.#root];
-    for (const segment of pattern.segments) {
+    for (const segment of segments) {
       const node = way[way.length - 1]!;
       if (segment.kind === "rest") break;
-      way.push(segment.kind === "param" ? node.param! : node.literals.get(segment.text)!);
+      way.push(segment.kind === "param" ? node.param! : node.literals!.get(segment.text)!);
     }
     const last = way[way.length - 1]!;
-    const isRest = pattern.segments[pattern.segments.length - 1]?.kind === "rest";
+    const isRest = segments[segments.length - 1]?.kind === "rest";
     const leaf = (isRest ? last.rest : last.end)!;
     leaf.delete(method);
     if (leaf.size > 0) return;
     if (isRest) last.rest = undefined;
     else last.end = undefined;
-    if (pattern.exact !== undefined) this.#exact.delete(pattern.exact);
     for (let i = way.length - 1; i > 0 && isEmpty(way[i]!); i--) {
-      const segment = pattern.segments[i - 1]!;
-      if (segment.kind === "literal") way[i - 1]!.literals.delete(segment.text);
+      const segment = segments[i - 1]!;
+      if (segment.kind === "literal") way[i - 1]!.literals!.delete(segment.text);
       else way[i - 1]!.param = undefined;
     }
   }
@@ -228,8 +242,13 @@ function readPattern(path: string): Pattern {
     names.push(name);
     return { kind: "param" };
   });
-  const isPlain = names.length === 0 && !whole.includes("%");
-  return { segments, names, exact: isPlain ? whole : undefined };
+  if (names.length > 0) return { segments, names, exact: undefined };
+  return { segments, names: NO_NAMES, exact: exactOf(["", ...parts.map(decode)]) };
+}
+
+/** The path of decoded segments; `undefined` when one of them has a slash. */
+function exactOf(segments: readonly string[]): string | undefined {
+  return segments.some((text) => text.includes("/")) ? undefined : segments.join("/");
 }
 
 /** The best stack below `node` for the path from `start` on; literal before param before rest. */
@@ -246,7 +265,7 @@ function walk<T>(
   if (end < 0) end = path.length;
   const raw = path.slice(start, end);
   const segment = isEscaped ? decode(raw) : raw;
-  const literal = node.literals.get(segment);
+  const literal = node.literals?.get(segment);
   if (literal) {
     const found = walk(literal, method, path, end + 1, isEscaped, values);
     if (found) return found;
@@ -286,17 +305,18 @@ function newest<T>(stack: Stack<T>): Route<T> {
 }
 
 function makeNode<T>(): Node<T> {
-  return { literals: new LargeMap(), param: undefined, rest: undefined, end: undefined };
+  return { literals: undefined, param: undefined, rest: undefined, end: undefined };
 }
 
 function childOf<T>(node: Node<T>, text: string): Node<T> {
-  let child = node.literals.get(text);
-  if (!child) node.literals.set(text, child = makeNode());
+  const literals = node.literals ??= new LargeMap();
+  let child = literals.get(text);
+  if (!child) literals.set(text, child = makeNode());
   return child;
 }
 
 function isEmpty<T>(node: Node<T>): boolean {
-  return node.literals.size === 0 && !node.param && !node.rest && !node.end;
+  return !(node.literals?.size) && !node.param && !node.rest && !node.end;
 }
 
 function conflict<T>(route: Route<T>, other: Route<T>): EngineError {

@@ -330,3 +330,19 @@ Deno.test("a route that comes behind a newer one takes nothing over", () => {
   assert.equal(table.add(route("old", 1)), undefined);
   assert.equal(table.add(route("newest", 10))!.id, "new");
 });
+
+Deno.test("RouteTable takes an escaped path without parameters for the same as the plain one", () => {
+  const table = setup("GET /caf\u00e9/a", "POST /caf%C3%A9/a", "GET /x%2Fy", "GET /:one");
+
+  assert.deepEqual(found(table, "POST /caf%c3%a9/%61"), ["POST /caf%C3%A9/a", {}]);
+  assert.deepEqual(found(table, "GET /caf%C3%A9/a"), ["GET /caf\u00e9/a", {}]);
+  assert.equal(found(table, "GET /caf%C3%A9%2Fa")?.[0], "GET /:one");
+  assert.deepEqual(found(table, "GET /x%2fy"), ["GET /x%2Fy", {}]);
+  assert.equal(found(table, "GET /x/y"), null);
+
+  const route = { id: "new", method: "GET", path: "/caf%C3%A9/%61", value: "new" };
+  assert.equal(table.add(route)?.id, "t0");
+  assert.deepEqual(found(table, "GET /caf%C3%A9/a"), ["new", {}]);
+  for (const id of ["new", "t0", "t1", "t2", "t3"]) assert.equal(table.remove(id)?.id, id);
+  assert.deepEqual(table.methods("/caf%C3%A9/a"), []);
+});

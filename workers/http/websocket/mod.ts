@@ -94,7 +94,7 @@ export class SocketRoutes {
     }, {
       registerTrigger: ({ id, function_id, namespace, metadata, config: raw }) => {
         const config = parseSocketTrigger(raw);
-        const warn: Warn = (text, about) => warnings.warn(text, function_id, about);
+        const warn = warnings.of(function_id);
         const limiter = config.route.rate_limit && rates.make(id, config.route.rate_limit);
         const order = this.#host.engines?.orderOf(id);
         const route = { id, function_id, namespace, metadata, config, order };
