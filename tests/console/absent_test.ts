@@ -1,6 +1,6 @@
 /**
- * Pages of built-in workers that do not run, in a real browser: they say how to add the worker and
- * call none of its functions, which would count as errors of the system.
+ * What pages ask by themselves, in a real browser: it is not counted, and those of built-in workers
+ * that do not run call none of their functions, which would count as errors of the system.
  *
  * @module
  */
@@ -52,3 +52,27 @@ Deno.test("a page continues when its worker starts to run", browserTest, async (
   await provider.shutdown();
   await page.getByText("engine-configuration does not run").waitFor();
 });
+
+Deno.test(
+  "what pages ask by themselves is not counted, what a person calls is",
+  browserTest,
+  async () => {
+    await using world = await ConsoleWorld.start();
+    const shop = await world.connect("shop");
+    const value = { scope: "cart", key: "u1", value: 1 };
+    await shop.trigger({ function_id: "state::set", payload: value });
+    const page = await world.openPage("/state/cart");
+    await page.getByRole("grid").getByText("u1", { exact: true }).waitFor();
+
+    await page.goto(`${world.consoleUrl}/functions/state%3A%3Alist_groups`);
+    await page.getByRole("button", { name: "Call", exact: true }).click();
+    await page.getByText('"cart"').waitFor();
+
+    const metrics = await (await fetch(`${world.url.replace(/^ws/, "http")}/metrics`)).text();
+    const counted = (id: string) =>
+      new RegExp(`^engine_calls_total\\{function="${id}"[^}]*\\} (\\d+)`, "m").exec(metrics)?.[1];
+    assert.equal(counted("state::set"), "1");
+    assert.equal(counted("state::list_groups"), "1");
+    assert.equal(counted("state::list_entries") ?? "0", "0");
+  },
+);
