@@ -9,7 +9,7 @@
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { Directory, FunctionView } from "../../../engine/ports/directory.ts";
 import type { Store, StoreKey } from "../../../engine/ports/store.ts";
-import type { Json } from "../../../sdk/typescript/wire/protocol.ts";
+import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import type { DataDisk } from "./data_disk.ts";
 import { type Alert, describeAlert } from "../metrics/alerts.ts";
 import { type FunctionDelta, quantile, round, totalOf } from "../metrics/meters.ts";
@@ -85,6 +85,7 @@ export async function measureHealth(parts: HealthParts): Promise<HealthCheck[]> 
     missingSchemas(parts),
     contendedFunctions(parts),
     inactiveTriggers(parts),
+    takenRoutes(parts),
     clockSkew(parts),
     await diskSync(parts),
     await diskSpace(parts),
@@ -287,6 +288,32 @@ function inactiveTriggers({ directory }: HealthParts): HealthCheck {
       ? `None of ${all.length} triggers is parked or refused`
       : `${idle.length} of ${all.length} triggers do not fire: ${named(names)}`,
     remedy: idle.length === 0 ? null : [...reasons.values()].slice(0, REASONS_SHOWN).join("; "),
+  };
+}
+
+/** Routes that a worker took from one of another name; the last registration serves. */
+function takenRoutes({ directory }: HealthParts): HealthCheck {
+  const owners = new Map<string, string>();
+  const taken = new Map<string, string>();
+  for (const { trigger_type, config, function_id, worker_name, engine } of directory.triggers()) {
+    if (trigger_type !== "http" || engine !== undefined) continue;
+    const { api_path, http_method = "GET" } = (config ?? {}) as JsonObject;
+    const route = `${String(http_method).toUpperCase()} /${String(api_path).replace(/^\//, "")}`;
+    const before = owners.get(route);
+    owners.set(route, worker_name);
+    if (before === undefined || before === worker_name) continue;
+    taken.set(route, `${route}, of ${before}, by ${function_id} (${worker_name})`);
+  }
+  const status = taken.size === 0 ? "ok" : "warn";
+  return {
+    name: "routes",
+    status,
+    measured: taken.size,
+    message: taken.size === 0
+      ? `None of ${owners.size} HTTP routes was taken from another worker`
+      : `${taken.size} of ${owners.size} HTTP routes were taken from other workers: ` +
+        named([...taken.values()]),
+    remedy: remedyFor(status, "Give one of both triggers another api_path; the last one serves"),
   };
 }
 

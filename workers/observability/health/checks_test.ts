@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { FunctionView, TriggerView } from "../../../engine/ports/directory.ts";
 import type { Store } from "../../../engine/ports/store.ts";
+import type { JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
 import { MemoryStore } from "../../../engine/store/memory_store.ts";
 import {
   FakeMetrics,
@@ -72,6 +73,7 @@ Deno.test("All checks of an idle engine are ok, without a remedy", async () => {
     "schemas",
     "function names",
     "triggers",
+    "routes",
     "clocks",
     "disk",
     "disk space",
@@ -229,6 +231,35 @@ Deno.test("Triggers that do not fire are counted and named, with each reason", a
   assert.deepEqual([status, measured], ["warn", 3]);
   assert.equal(message, "3 of 4 triggers do not fire: htp of b (py), htp of c (py), htp of d (py)");
   assert.equal(remedy, "htp of b: did you mean http?; htp of d: no");
+});
+
+Deno.test("A route that was taken from a worker of another name is named with both", async () => {
+  using it = setup();
+  const route = (function_id: string, worker_name: string, config: JsonObject): TriggerView => ({
+    id: function_id,
+    trigger_type: "http",
+    trigger_namespace: "default",
+    function_id,
+    namespace: "default",
+    config,
+    state: "offered",
+    reason: null,
+    worker_id: worker_name,
+    worker_name,
+  });
+  it.at.triggerViews = [
+    route("a::f", "shop", { api_path: "/a" }),
+    route("a::again", "shop", { api_path: "a", http_method: "get" }),
+    route("a::post", "till", { api_path: "/a", http_method: "POST" }),
+  ];
+  assert.equal((await it.measure()).get("routes")!.status, "ok");
+  it.at.triggerViews.push(route("b::f", "till", { api_path: "/a", http_method: "GET" }));
+
+  const { status, measured, message, remedy } = (await it.measure()).get("routes")!;
+
+  assert.deepEqual([status, measured], ["warn", 1]);
+  assert.match(message, /^1 of 2 HTTP routes .*: GET \/a, of shop, by b::f \(till\)$/);
+  assert.match(remedy!, /api_path/);
 });
 
 for (const [skew, status] of [[-500, "ok"], [-5_000, "warn"], [90_000, "fail"]] as const) {
