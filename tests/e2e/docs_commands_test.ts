@@ -108,12 +108,12 @@ class PageRun implements AsyncDisposable {
   }
 }
 
-/** A directory whose program `engine` runs the sources. */
-async function makeBin(): Promise<string> {
-  const bin = await Deno.makeTempDir({ prefix: "engine-bin-" });
+/** Writes a program `engine` that runs the sources, and returns its directory. */
+async function writeProgram(engine: EngineProcess): Promise<string> {
   const script = `#!/bin/sh\nexec "${Deno.execPath()}" run -A --quiet "${CLI}" "$@"\n`;
-  await Deno.writeTextFile(`${bin}/engine`, script, { mode: 0o755 });
-  return bin;
+  await engine.write(".bin/engine", script);
+  await Deno.chmod(`${engine.directory}/.bin/engine`, 0o755);
+  return `${engine.directory}/.bin`;
 }
 
 /** The commands of a shell block; a comment behind a command is for readers. */
@@ -138,21 +138,18 @@ for (const { path, blocks } of pages) {
   const example = blocks.findIndex(({ language }) => language === "ts");
 
   Deno.test(`${path} shows commands that work as they are written`, async () => {
-    const bin = await makeBin();
     await using engine = await EngineProcess.start();
     await using caller = engine.connect("app");
     caller.registerFunction("math::add", ({ a, b }: { a: number; b: number }) => ({ c: a + b }));
     caller.registerFunction("orders::place", () => ({ id: 7 }));
     await engine.write("shop.json", '{ "port": 8082, "key": "k" }');
     await engine.write("src/api.ts", "");
-    await using page = new PageRun(engine, bin);
+    await using page = new PageRun(engine, await writeProgram(engine));
 
     for (const [at, { language, code }] of blocks.slice(0, last + 1).entries()) {
       if (language === "sh") await page.block(code);
       else if (at === example) await startExample(engine, page, code);
     }
-
-    await Deno.remove(bin, { recursive: true });
   });
 }
 
