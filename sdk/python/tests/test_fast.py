@@ -204,6 +204,16 @@ def test_orjson_reads_and_refuses_what_python_does(text: str) -> None:
     assert read(loads, text) == read(plain_loads, text)
 
 
+def test_a_text_without_orjson_is_read_and_refused_as_by_json_loads() -> None:
+    around = ["", " ", "\t\n\r ", "\ufeff", "x", "}", '"', ",1", "\x00"]
+
+    for text in [*ODD_TEXTS, '{"a":[1,"b"]}', "[" * 100_000]:
+        for before in around:
+            for after in around:
+                given = before + text + after
+                assert read(plain_loads, given) == read(json.loads, given), given[:80]
+
+
 def test_orjson_and_python_agree_on_values_and_texts_by_chance() -> None:
     dumps, loads = fast()
 

@@ -30,6 +30,7 @@ def to_json(value: Any) -> Any:
 _compact = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=to_json
 )
+_decoder = json.JSONDecoder()
 _DIGITS = bytes(48 if chr(byte) in "0123456789" else 32 for byte in range(256))
 """Translates every digit to 0 and every other byte to a blank."""
 _LONG_NUMBER = b"0" * 19
@@ -55,7 +56,12 @@ def plain_loads(text: str) -> Any:
         ValueError, RecursionError: When the text is not JSON, or is nested too deeply.
 
     """
-    return json.loads(text)
+    try:
+        # Half the time of `json.loads`, which first looks for white space; frames have none.
+        value, end = _decoder.raw_decode(text)
+    except ValueError:
+        return json.loads(text)
+    return value if end == len(text) else json.loads(text)
 
 
 def make_fast(orjson: Any) -> tuple[Callable[[Any], str], Callable[[str], Any]]:
