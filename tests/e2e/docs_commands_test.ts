@@ -2,7 +2,7 @@
  * The commands of the how-to pages, run as they stand there: for each page an engine in an empty
  * directory, the page's own example as worker, and every line of its shell blocks in order.
  *
- * A command that runs until Ctrl-C has to be running, with output, when its block ends.
+ * A command that runs until Ctrl-C has to say that it has begun, and to run when its block ends.
  *
  * @module
  */
@@ -18,10 +18,14 @@ const CLI = `${ROOT}cli/main.ts`;
 const LEFT_OUT: readonly (readonly [line: RegExp, reason: string])[] = [
   [/^engine console --open/, "it opens a browser"],
 ];
-/** Lines that run until Ctrl-C. */
-const ENDLESS = /^engine (subscribe|stream follow|top|types .*--watch)/;
-/** Its exit code says how the machine is, too. */
-const ANY_END = /^engine doctor/;
+/** Lines that run until Ctrl-C, and what each prints when it has begun. */
+const ENDLESS: readonly (readonly [line: RegExp, begun: RegExp])[] = [
+  [/^engine subscribe/, /^Subscribed to /m],
+  [/^engine stream follow/, /^Following /m],
+  [/^engine types .*--watch/, /^Wrote /m],
+];
+/** Its exit code says how the machine is, too: 1 if a check fails. */
+const CHECKS = /^engine doctor/;
 
 /** A command, and what it has printed so far. */
 interface Started {
@@ -77,27 +81,30 @@ class PageRun implements AsyncDisposable {
   async block(code: string): Promise<void> {
     const endless: Started[] = [];
     for (const line of linesOf(code).filter(isRun)) {
-      const started = await this.#line(line);
-      if (ENDLESS.test(line)) endless.push(started);
+      const begun = ENDLESS.find(([pattern]) => pattern.test(line))?.[1];
+      if (begun) endless.push(await this.#begin(line, begun));
+      else await this.#run(line);
     }
     for (const { line, code, output } of endless) {
       assert.equal(code, undefined, `${line} has ended:\n${output}`);
     }
   }
 
-  async #line(line: string): Promise<Started> {
+  async #begin(line: string, begun: RegExp): Promise<Started> {
+    const started = this.start(line);
+    const hasBegun = (): boolean => begun.test(started.output) || started.code !== undefined;
+    await until(hasBegun, () => `${line}\n${started.output}`);
+    return started;
+  }
+
+  async #run(line: string): Promise<void> {
     const text = line
       .replace(/^engine why \S+/, `engine why ${this.#trace}`)
       .replace(/^(engine worker add engine-stream)$/, "$1 port=0"); // Its own port may be taken.
     const started = this.start(text);
-    if (ENDLESS.test(line)) {
-      await until(() => started.output !== "" || started.code !== undefined, line);
-      return started;
-    }
     const { code } = await started.ended;
-    if (!ANY_END.test(line)) assert.equal(code, 0, `${line}\n${started.output}`);
+    assert.ok(code === 0 || code === 1 && CHECKS.test(line), `${line}\n${started.output}`);
     this.#trace = /engine why (\S+)/.exec(started.output)?.[1] ?? this.#trace;
-    return started;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
