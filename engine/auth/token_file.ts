@@ -114,7 +114,7 @@ export async function createToken(
     }
     if (kept.length >= TOKENS_MAX) {
       throw invalid(
-        `There are ${TOKENS_MAX} tokensalready, the maximum; revoke one: engine token revoke NAME`,
+        `There are ${TOKENS_MAX} tokens already, the maximum; revoke one: engine token revoke NAME`,
       );
     }
     return [...kept, { id, hash: tokenHash(token), ...info }];
