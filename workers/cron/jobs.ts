@@ -77,7 +77,9 @@ export class CronJobs implements AsyncDisposable {
     const expression = this.#read(config.expression, timezone);
     const settings = this.#settingsOf(config);
     this.remove(trigger.id);
-    const job = await this.#open(trigger, expression, settings);
+    const opened = this.#open(trigger, expression, settings);
+    // A known job gets the trigger at once: it ends with its last one.
+    const job = opened instanceof Job ? opened : await opened;
     job.settings = settings;
     job.triggers.set(trigger.id, true);
     this.#byTrigger.set(trigger.id, job);

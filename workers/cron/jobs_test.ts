@@ -112,6 +112,18 @@ Deno.test("two jobs fire each at their times, and equal triggers share one job",
   assert.equal(views(jobs).length, 2);
 });
 
+Deno.test("a job goes on with a trigger that comes just before its only one leaves", async () => {
+  const { jobs, calls, add, pass } = await setup();
+  await add(MINUTELY);
+
+  const added = add(MINUTELY, "t2");
+  jobs.remove("t1");
+  await added;
+  await pass(MINUTE);
+
+  assert.deepEqual(calls.map(({ payload }) => payload!.job_id), ["t2"]);
+});
+
 Deno.test("of jobs that are opened at once no more than allowed are", async () => {
   const { jobs } = await setup();
   const add = (i: number, function_id: string) =>
