@@ -128,11 +128,19 @@ export class RateLimiter {
 export class RouteGuard {
   /** The rate; `undefined`: none. */
   readonly limiter: RateLimiter | undefined;
-  readonly #digest: Uint8Array | undefined;
+  #digest: Uint8Array | undefined;
 
   constructor(limiter: RateLimiter | undefined, token: string | undefined) {
     this.limiter = limiter;
     this.#digest = token === undefined ? undefined : digest(token);
+  }
+
+  /** Equal conditions that count from zero, for at most so many clients. */
+  copy(keysMax: number): RouteGuard {
+    const { limiter } = this;
+    const copy = new RouteGuard(limiter && new RateLimiter(limiter.rule, () => keysMax), undefined);
+    copy.#digest = this.#digest;
+    return copy;
   }
 
   /**

@@ -11,6 +11,7 @@ import type { Absence } from "../../engine/ports/absences.ts";
 import type { FunctionView } from "../../engine/ports/directory.ts";
 import { DEFAULT_NAMESPACE } from "../../sdk/typescript/wire/protocol.ts";
 import type { ServedRequest } from "../kit/http/response.ts";
+import { RATE_KEYS_MAX } from "./guard.ts";
 import type { Target } from "./handler.ts";
 import { emptyReply, errorReply, jsonReply, type Reply, retryLater } from "./response.ts";
 import { type Route, RouteTable } from "./routes.ts";
@@ -18,6 +19,8 @@ import { upgradeRequired } from "./websocket/upgrades.ts";
 
 /** Routes that are remembered; beyond, all are forgotten, as those of long ago are of no use. */
 export const MISSING_ROUTES_MAX = 1_000;
+/** Clients that the rate of one of them remembers: the shares of routes grow as routes end. */
+const KEYS_MAX = RATE_KEYS_MAX / MISSING_ROUTES_MAX;
 
 /** What {@linkcode MissingRoutes} works with. */
 export interface MissingRoutesOptions {
@@ -45,7 +48,7 @@ export class MissingRoutes {
     if (this.#lost.size >= MISSING_ROUTES_MAX) this.#lost = new RouteTable();
     // Routes that differ in the names of their parameters alone are one.
     const shape = path.replaceAll(/(?<=^|\/):[^/]+/g, ":_");
-    const value = { function_id, namespace, guard };
+    const value = { function_id, namespace, guard: guard?.copy(KEYS_MAX) };
     this.#lost.add({ id: `${method} ${shape}`, method, path: shape, value });
   }
 

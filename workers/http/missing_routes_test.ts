@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { FunctionView } from "../../engine/ports/directory.ts";
 import { fakeHttp } from "../../tests/fakes/fake_http.ts";
 import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
+import { RATE_KEYS_MAX } from "./guard.ts";
 import { MISSING_ROUTES_MAX } from "./missing_routes.ts";
 
 const DOWN = { reason: "worker shop is down (exit 7), next start in 1 s", worker: "shop" };
@@ -72,6 +73,19 @@ Deno.test("the token of a route is asked for before it says that its worker is a
   assert.equal((await fetch("GET /f")).status, 401);
   const headers = { authorization: "Bearer secret" };
   assert.equal((await fetch("GET /f", { headers })).status, 503);
+});
+
+Deno.test("the rate of a route holds while its worker is away, for a bounded number of clients", async () => {
+  const rate_limit = { requests: 1, per_s: 3_600, key: "header:x-key" };
+  const { fetch } = away(["GET /f"], { rate_limit });
+  const statusFor = async (key: string) =>
+    (await fetch("GET /f", { headers: { "x-key": key } })).status;
+
+  assert.equal(await statusFor("first"), 503);
+  assert.equal(await statusFor("first"), 429);
+  for (let i = 0; i < RATE_KEYS_MAX / MISSING_ROUTES_MAX; i++) await statusFor(`other${i}`);
+
+  assert.equal(await statusFor("first"), 503, "it is forgotten");
 });
 
 Deno.test("methods of a path are separate, and routes that differ in names are one", async () => {
