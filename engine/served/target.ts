@@ -169,7 +169,7 @@ function readHeaders(value: Json | undefined): Record<string, string> | string {
     const problem = headerProblem(name) ??
       (typeof text === "string" && isHeaderValue(text)
         ? undefined
-        : `its header ${name} has to be a text of printable ASCII characters`);
+        : `its header ${name} has to be a string of printable ASCII characters`);
     if (problem !== undefined) return problem;
     const key = name.toLowerCase();
     if (Object.hasOwn(headers, key)) return `its header ${key} is there twice`;

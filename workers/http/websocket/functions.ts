@@ -276,7 +276,7 @@ function frameOf(
 ): Frame {
   const hasData = Object.hasOwn(payload, "data");
   if (hasData === (data_base64 !== undefined)) {
-    const message = "websocket::send needs data, a text or any JSON value, or data_base64";
+    const message = "websocket::send needs data, a string or any JSON value, or data_base64";
     throw new EngineError("INVALID_ARGUMENTS", message);
   }
   return data_base64 === undefined ? frameOfValue(payload.data!) : binaryFrame(data_base64);

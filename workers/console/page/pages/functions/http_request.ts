@@ -155,7 +155,7 @@ function readHeaders(
   return typed.flatMap(({ name, value }, i) => {
     if (name === "" && value === "") return [];
     const problem = !TOKEN.test(name)
-      ? "is no name of a header"
+      ? "is not the name of a header"
       : OWN_HEADERS.test(name)
       ? "is set by itself"
       : /[^\t\x20-\x7e\x80-\xff]/.test(value)

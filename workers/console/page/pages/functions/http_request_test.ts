@@ -102,7 +102,7 @@ Deno.test("buildRequest() reports invalid headers by index", () => {
 
   assert.deepEqual(built.headers, [["x-ok", "1"]]);
   assert.deepEqual(built.problems, {
-    "headers.2": "is no name of a header",
+    "headers.2": "is not the name of a header",
     "headers.3": "is set by itself",
     "headers.4": "has characters that a header cannot hold",
     "headers.5": "has characters that a header cannot hold",

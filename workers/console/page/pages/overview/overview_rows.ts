@@ -72,7 +72,7 @@ function clusterFindings(view: ClusterView | null): Finding[] {
   const finding = (text: string, detail: string | null): Finding[] => [
     { tone: "bad", text, detail, to: link("/cluster") },
   ];
-  if (!view.connected) return finding("NATS is away", view.problem ?? null);
+  if (!view.connected) return finding("NATS cannot be reached", view.problem ?? null);
   if (!view.log) return []; // Each engine keeps its own state.
   if (view.log.problem !== null) {
     return finding("The log of the state cannot be used", view.log.problem);

@@ -111,7 +111,9 @@ Deno.test("findingsOf() has a cluster without NATS, without its log or without a
   assert.deepEqual(found({ log: { ...log, problem: "disk full" } }), [
     "bad The log of the state cannot be used /cluster",
   ]);
-  assert.deepEqual(found({ connected: false, keeper: null }), ["bad NATS is away /cluster"]);
+  assert.deepEqual(found({ connected: false, keeper: null }), [
+    "bad NATS cannot be reached /cluster",
+  ]);
 });
 
 Deno.test("findingsOf() has workers that failed, wait or do not answer", () => {

@@ -187,7 +187,7 @@ function countWords(rows: readonly WorkerRow[]): string {
   const { up, all, elsewhere } = upCount(rows);
   const failed = rows.filter(({ state }) => state === "failed").length;
   return `${up} of ${all} up${failed > 0 ? `, ${failed} failed` : ""}` +
-    (elsewhere > 0 ? `, ${elsewhere} at the keeper` : "");
+    (elsewhere > 0 ? `, ${elsewhere} elsewhere` : "");
 }
 
 function found({ name, state, kind }: WorkerStatus): Found {
