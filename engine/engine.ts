@@ -20,6 +20,7 @@ import { ChannelTable } from "./channels/channel_table.ts";
 import { findConfig, parseConfig } from "./config/config.ts";
 import { listenerChanges } from "./config/listeners.ts";
 import { FIXED_SETTINGS, withOption, withRunning } from "./config/values.ts";
+import { variablesOf } from "./config/variables.ts";
 import { type ConfigWatch, watchConfig } from "./config/watch.ts";
 import { Router } from "./core/router.ts";
 import { descriptorLimit, descriptorsOpen, socketBounds } from "./platform/descriptors.ts";
@@ -200,7 +201,7 @@ class AssembledEngine implements Engine {
         memory: this.#memory,
         settings: config.engine.http_functions,
         maxMessageBytes: config.engine.max_message_bytes,
-        env: (name) => Deno.env.get(name),
+        variables: () => variablesOf(this.#project.configPath, Deno.env.toObject())[0],
       }),
     );
     this.#router = new Router({

@@ -76,7 +76,8 @@ export const CONFIG_TEXTS: ReferenceTexts = {
   "engine.http_functions.allow": "Hosts, such as api.example.com or *.example.com:8443",
   "engine.http_functions.allow_private":
     "Allows addresses of private networks and of this machine. Default: false",
-  "engine.http_functions.auth_env": "Environment variables of the engine that their auth may use",
+  "engine.http_functions.auth_env":
+    "Variables of the engine's environment or of `.env` that their auth may use",
   "engine.cluster": "Joins several engines into a cluster, over NATS",
   "engine.cluster.name": "Name that all engines of the cluster share",
   "engine.cluster.nats": "Addresses of NATS nodes, such as nats://n1:4222",

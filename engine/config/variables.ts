@@ -3,7 +3,7 @@
  * content of files.
  *
  * A variable of the environment comes before one of `.env`, so a deployment can replace what a
- * developer's file says. Nothing of `.env` reaches the environment of the engine or of workers.
+ * developer's file says. Nothing of `.env` reaches the environment of workers.
  *
  * @module
  */

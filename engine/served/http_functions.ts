@@ -38,13 +38,16 @@ export interface HttpFunctionsOptions {
   readonly settings: HttpFunctionSettings;
   /** Largest answer. */
   readonly maxMessageBytes: number;
-  /** An environment variable of the engine. */
-  env(name: string): string | undefined;
+  /** Reads the variables of the engine's environment and of `.env`. */
+  readonly variables: () => Variables;
   /** The addresses of a host. Default: those that the system knows. */
   resolve?(host: string): Promise<readonly string[]>;
   /** Certificates of authorities besides the known ones, as PEM. */
   readonly ca?: string;
 }
+
+/** The value of a variable; `undefined`: it is not set. */
+type Variables = (name: string) => string | undefined;
 
 /** What all connections of an engine share. */
 interface Shared extends HttpFunctionsOptions {
@@ -52,6 +55,8 @@ interface Shared extends HttpFunctionsOptions {
   readonly slots: RequestSlots;
   readonly checks: TaskQueue;
   rules: TargetRules;
+  /** As of the last registration with `auth`: no request reads a file. */
+  secrets: Variables;
 }
 
 /** A call that arrived. */
@@ -67,7 +72,8 @@ export class HttpFunctions implements ServedFunctions, Disposable {
     const { clock, turns, settings, resolve = addressesOf, ca } = options;
     const client = new HttpClient({ clock, turns, resolve, ...ca !== undefined && { ca } });
     const [slots, checks, rules] = [new RequestSlots(), new TaskQueue(), rulesOf(settings)];
-    this.#shared = { ...options, client, slots, checks, rules };
+    const secrets = () => undefined;
+    this.#shared = { ...options, client, slots, checks, rules, secrets };
   }
 
   /** Applies new settings to later registrations and calls. */
@@ -80,7 +86,10 @@ export class HttpFunctions implements ServedFunctions, Disposable {
     if (typeof target === "string") return target;
     // A guest would make the engine show the operator's secrets for it.
     if (target.auth && isLimited) return "access rules apply to its worker, so it may not use auth";
-    return targetProblem(target, this.#shared.rules, this.#shared.env);
+    const { rules, variables } = this.#shared;
+    const isRead = target.auth && rules.auth_env.has(target.auth.variable);
+    if (isRead) this.#shared.secrets = variables();
+    return targetProblem(target, rules, this.#shared.secrets);
   }
 
   open(find: FindInvocation, accept: Accept): void {
@@ -197,11 +206,11 @@ class ServedLine implements Connection {
 
   /** What a call requests, by what is registered and allowed now. */
   #targetOf({ function_id, namespace = DEFAULT_NAMESPACE }: InvokeFunction): HttpTarget {
-    const { rules, env } = this.#shared;
+    const { rules, secrets } = this.#shared;
     const invocation = this.#find(function_id, namespace);
     if (!invocation) throw new EngineError("function_not_found", "Function not found");
     const target = readTarget(invocation);
-    const problem = typeof target === "string" ? target : targetProblem(target, rules, env);
+    const problem = typeof target === "string" ? target : targetProblem(target, rules, secrets);
     if (problem === undefined) return target as HttpTarget;
     throw new EngineError("http_request_failed", `${function_id} is not requested: ${problem}`);
   }
@@ -212,7 +221,7 @@ class ServedLine implements Connection {
     payload: Uint8Array | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, slots, checks, rules, clock, memory, maxMessageBytes, env } = this.#shared;
+    const { client, slots, checks, rules, clock, memory, maxMessageBytes, secrets } = this.#shared;
     const { function_id, invocation_id, traceparent, baggage } = call;
     const { url, method, auth } = target;
     const mayBeEmpty = method === "GET" || method === "DELETE";
@@ -221,7 +230,7 @@ class ServedLine implements Connection {
     try {
       const now = clock.wall();
       const served = { function_id, invocation_id, traceparent, baggage, body, now };
-      const headers = requestHeaders(target, served, auth && env(auth.variable));
+      const headers = requestHeaders(target, served, auth && secrets(auth.variable));
       const answer = await client.request({ url, method, ...headers, body, rules, signal });
       const head = `${headOf(invocation_id, function_id)},"result":`;
       const ports = { limitBytes: maxMessageBytes, memory, signal, checks };

@@ -31,7 +31,7 @@ function setup(more: Partial<HttpFunctionsOptions> = {}) {
     memory,
     settings: SETTINGS,
     maxMessageBytes: 1_000_000,
-    env: (name) => name === "TOKEN" ? "secret" : undefined,
+    variables: () => (name) => name === "TOKEN" ? "secret" : undefined,
     resolve: () => Promise.resolve(["127.0.0.1"]),
     ...more,
   });
@@ -167,7 +167,9 @@ Deno.test("a signature covers the body as it was sent", async () => {
   await using server = serve();
   const { functions, invocations, call } = setup();
   using _closing = functions;
-  invocations.f = { url: server.url, auth: { type: "hmac", secret_key: "TOKEN" } };
+  const invocation = { url: server.url, auth: { type: "hmac", secret_key: "TOKEN" } };
+  invocations.f = invocation;
+  functions.problem({ type: "registerfunction", id: "f", invocation }, { isLimited: false });
 
   await call("f", '{"a":"ä"}');
 

@@ -26,7 +26,7 @@ const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 /** Methods of requests. */
 export type HttpMethod = typeof METHODS[number];
 
-/** How a request proves where it comes from. `variable`: of the engine's environment. */
+/** How a request proves where it comes from. `variable`: of the engine's environment or `.env`. */
 export type HttpAuth =
   | { readonly type: "hmac" | "bearer"; readonly variable: string }
   | { readonly type: "api_key"; readonly header: string; readonly variable: string };
@@ -98,7 +98,8 @@ export function targetProblem(
       "engine.http_functions.auth_env of config.yaml";
   }
   if (!env(variable)) {
-    return `its auth names the environment variable ${variable}, which is not set for the engine`;
+    return `its auth names the environment variable ${variable}, which is not set for the engine ` +
+      "nor in .env beside config.yaml";
   }
   return undefined;
 }

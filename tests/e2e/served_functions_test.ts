@@ -61,6 +61,37 @@ Deno.test("a function with a URL is listed, called and forbidden as the configur
   await until(async () => !(await engine.command("functions", "web")).stdout.includes("web::"));
 });
 
+Deno.test("secrets of URLs may be in .env, as of the last registration", async () => {
+  const tokens: (string | null)[] = [];
+  await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
+    tokens.push(request.headers.get("authorization"));
+    return Response.json({});
+  });
+  const url = `http://127.0.0.1:${server.addr.port}/`;
+  const settings = allowing(`"${new URL(url).origin}"`).replace("}", ", auth_env: [QUOTES_KEY] }");
+  await using engine = await EngineProcess.start("", settings);
+  const errors: string[] = [];
+  await using worker = registerWorker(engine.url, {
+    onError: ({ message }) => errors.push(message),
+  });
+  const register = () =>
+    worker.registerFunction("web::quote", {
+      url,
+      auth: { type: "bearer", token_key: "QUOTES_KEY" },
+    });
+
+  register();
+  await until(() => errors.length > 0);
+  assert.match(errors[0]!, /QUOTES_KEY, which is not set for the engine nor in \.env beside/);
+  for (const token of ["first", "second"]) {
+    await engine.write(".env", `QUOTES_KEY=${token}\n`);
+    const registered = register();
+    await worker.trigger({ function_id: "web::quote" });
+    registered.unregister();
+  }
+  assert.deepEqual(tokens, ["Bearer first", "Bearer second"]);
+});
+
 const ignore = !await findPython("tests/e2e/served_functions_test.ts");
 
 const WORKER = `
