@@ -92,9 +92,11 @@ export class TickBudget implements Pace, Turns {
   #usedMsBefore = new Map<Work, number>();
   /** Started without waiting in this tick. */
   #started: Work | undefined;
-  /** Used {@linkcode LONG_MS} of a tick without waiting, and rests. */
-  #long: Work | undefined;
-  #longUntil = 0;
+  /** What the time since {@linkcode #runningSince} is used for. */
+  #running: Work | undefined;
+  #runningSince = 0;
+  /** Used {@linkcode LONG_MS} at once, and until when it rests. */
+  readonly #resting = new Map<Work, number>();
   #endTasks: (() => void)[] = [];
   #isScheduled = false;
   /** Messages were handled in this tick, since `#startedAt`. */
@@ -119,9 +121,10 @@ export class TickBudget implements Pace, Turns {
 
   /** Whether a connection may handle messages now: no other one waits, and there is time. */
   mayStart(work: Work): boolean {
-    if (this.#isOver || this.#waiting > 0 || this.#mustRest(work)) return false;
-    if (!this.#isBusy) this.#begin();
-    this.#started = work;
+    if (this.#isOver || this.#waiting > 0) return false;
+    this.#isBusy ? this.#ran(this.#platform.now(), work) : this.#begin();
+    if (this.#mustRest(work)) return false;
+    this.#started = this.#running = work;
     this.#shareEndAt = this.#lookedAt + TICK_MS;
     return true;
   }
@@ -137,6 +140,7 @@ export class TickBudget implements Pace, Turns {
 
   /** Lets work continue when it is its turn. The caller knows whether it waits already. */
   queue(work: Work): void {
+    if (this.#isBusy && work === this.#running) this.#ran(this.#platform.now());
     if (this.#mustRest(work)) return this.#rest(work);
     this.#usesLittle(work) ? this.#sparse.push(work) : this.#queue.push(work);
     this.#schedule();
@@ -166,11 +170,27 @@ export class TickBudget implements Pace, Turns {
     this.credit = 0;
   }
 
-  /** Whether work used so much of this tick, or of the one before, that it has to rest. */
+  /** Accounts for what ran until now, unless it goes on. */
+  #ran(now: number, next?: Work): void {
+    const work = this.#running;
+    if (work && now - this.#runningSince >= LONG_MS) this.#makeRest(work, now);
+    else if (work && work === next) return;
+    this.#running = undefined;
+    this.#runningSince = now;
+  }
+
+  #makeRest(work: Work, now: number): void {
+    if (this.#platform.after) this.#resting.set(work, now + REST_MS);
+  }
+
+  /** Whether work used so much at once, a short time ago, that it has to rest. */
   #mustRest(work: Work): boolean {
-    if (work === this.#long) return this.#platform.now() < this.#longUntil;
-    return work === this.#started && this.#isBusy && this.#platform.after !== undefined &&
-      this.#lookedAt - this.#startedAt >= LONG_MS;
+    if (this.#resting.size === 0) return false;
+    const until = this.#resting.get(work);
+    if (until === undefined) return false;
+    if (this.#platform.now() < until) return true;
+    this.#resting.delete(work);
+    return false;
   }
 
   #rest(work: Work): void {
@@ -188,7 +208,7 @@ export class TickBudget implements Pace, Turns {
 
   #begin(): void {
     this.#isBusy = true;
-    this.#startedAt = this.#lookedAt = this.#platform.now();
+    this.#startedAt = this.#lookedAt = this.#runningSince = this.#platform.now();
     this.#deferred = 0;
     this.#schedule();
   }
@@ -235,8 +255,8 @@ export class TickBudget implements Pace, Turns {
     this.#isBusy = false;
     const ms = now - this.#startedAt;
     this.#busyMs += ms;
-    this.#long = ms >= LONG_MS && this.#platform.after ? this.#started : undefined;
-    this.#longUntil = now + REST_MS;
+    this.#ran(now);
+    for (const [work, until] of this.#resting) if (until <= now) this.#resting.delete(work);
     if (this.#busyMs >= TICK_MS) this.#isOver = true;
     if (this.#deferred === 0) return;
     const perMessage = (now - this.#lookedAt) / this.#deferred;
@@ -258,20 +278,28 @@ export class TickBudget implements Pace, Turns {
   #runQueue(): void {
     this.#begin();
     const shareMs = this.#shareMs();
+    let last: Work | undefined;
     // Each once at most, so that what ends with the tick is not delayed by a single one.
     for (let left = this.#waiting; left > 0 && !this.#isOver; left--) {
-      if (this.#deferred >= this.#deferredMax) return;
+      const deferred = this.#deferred;
+      if (deferred >= this.#deferredMax) break;
       const work = this.#next();
+      if (this.#mustRest(work)) {
+        this.#rest(work);
+        continue;
+      }
       const start = this.#lookedAt;
       this.#shareEndAt = start + shareMs;
       const hasMore = work.work();
       this.isSpent();
       const ms = this.#lookedAt - start;
       this.#usedMs.set(work, (this.#usedMs.get(work) ?? 0) + ms);
-      if (!hasMore) continue;
-      if (ms >= LONG_MS && this.#platform.after) this.#rest(work);
-      else this.#queue.push(work);
+      if (ms >= LONG_MS) this.#makeRest(work, this.#lookedAt);
+      if (this.#deferred > deferred) last = work;
+      if (hasMore) this.#mustRest(work) ? this.#rest(work) : this.#queue.push(work);
     }
+    this.#running = last; // Workers in this process handle what it sent them now.
+    this.#runningSince = this.#lookedAt;
   }
 
   /** Those that use little first, but not for more than half of a tick while others wait. */

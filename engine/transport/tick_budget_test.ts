@@ -246,6 +246,79 @@ Deno.test("a connection whose messages are long rests between its reads, too", (
   assert.equal(ticks.mayStart(connection), true);
 });
 
+Deno.test("the connection whose message was long rests, not the one that started last", () => {
+  const { ticks, loop } = setup();
+  const served: string[] = [];
+  const long: Work = { work: () => (served.push("long"), false) };
+  const other: Work = { work: () => (served.push("other"), false) };
+
+  assert.equal(ticks.mayStart(long), true);
+  loop.now += LONG_MS;
+  assert.equal(ticks.mayStart(other), true, "in the same tick");
+  loop.polled();
+  ticks.queue(long);
+  ticks.queue(other);
+  loop.polled();
+  assert.deepEqual(served, ["other"]);
+  loop.passes(REST_MS);
+  loop.polled();
+
+  assert.deepEqual(served, ["other", "long"]);
+});
+
+Deno.test("a connection that has to rest does so though others had turns meanwhile", () => {
+  const { ticks, loop } = setup();
+  const served: string[] = [];
+  const long: Work = { work: () => (served.push("long"), false) };
+  const other: Work = { work: () => (served.push("other"), false) };
+
+  ticks.mayStart(long);
+  loop.now += LONG_MS;
+  loop.polled();
+  ticks.queue(other);
+  loop.polled();
+  ticks.queue(long);
+  loop.polled();
+  assert.deepEqual(served, ["other"]);
+});
+
+Deno.test("so does a connection whose long message was the last one of a read in its turn", () => {
+  const { ticks, loop } = setup();
+  let messages = 0;
+  const long: Work = { work: () => (loop.now += LONG_MS, messages++, false) };
+
+  ticks.queue(long);
+  loop.polled();
+  assert.equal(ticks.mayStart(long), false);
+  ticks.queue(long);
+  loop.polled();
+  assert.equal(messages, 1);
+  loop.passes(REST_MS);
+  loop.polled();
+
+  assert.equal(messages, 2);
+});
+
+Deno.test("a connection rests whose message a worker in this process handled for long", () => {
+  const { ticks, loop } = setup();
+  const turns: string[] = [];
+  const work = (name: string, messages: number): Work => ({
+    work() {
+      turns.push(name);
+      for (let i = 0; i < messages; i++) ticks.defer();
+      return turns.length < 4;
+    },
+  });
+
+  ticks.queue(work("long", 1));
+  ticks.queue(work("other", 0));
+  for (let i = 0; turns.length === 0; i++) loop.tick();
+  loop.now += LONG_MS; // The worker in this process, behind both.
+  loop.polled();
+
+  assert.deepEqual(turns, ["long", "other", "other", "other"]);
+});
+
 const ANYONE: Work = { work: () => false };
 
 /** An event loop whose time passes when messages are handled. */
