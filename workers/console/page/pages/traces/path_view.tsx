@@ -70,7 +70,12 @@ function PathHeads({ participants, lanes, colours }: {
       <span class="path-time" />
       <div class="path-lanes">
         {participants.slice(0, lanes).map((name, lane) => (
-          <span key={name} class="path-endpoint" style={{ left: `${(lane + 0.5) / lanes * 100}%` }}>
+          <span
+            key={name}
+            class="path-endpoint"
+            title={name}
+            style={{ left: `${(lane + 0.5) / lanes * 100}%` }}
+          >
             <i class="service-mark" style={{ background: participantColour(colours, name) }} />
             <span class="cut">
               {lane === lanes - 1 && more > 0 ? `${name} and ${more} more` : name}
