@@ -96,7 +96,8 @@ export class Calls {
     this.#newId = newId;
     this.#backPressure = new BackPressure(clock);
     const onDue = (call: Invocation): void => this.#onDue(call);
-    this.#running = new RunningCalls({ clock, parked, observer, secret, onDue });
+    const onEnd = (callee: Peer): void => this.#backPressure.ended(callee);
+    this.#running = new RunningCalls({ clock, parked, observer, secret, onDue, onEnd });
   }
 
   /** Calls that run or are parked, void calls included. */

@@ -41,6 +41,8 @@ export interface RunningCallsOptions {
   readonly secret: string;
   /** The deadline of a call has passed; its record is still open. */
   onDue(invocation: Invocation): void;
+  /** A call that `callee` executed has ended; its record is closed. */
+  onEnd(callee: Peer): void;
 }
 
 /** Fields of a new call. */
@@ -67,12 +69,14 @@ export class RunningCalls {
   readonly #deadlines: Deadlines<Invocation>;
   readonly #callPrefix = new Prefix(CALL_PREFIX);
   readonly #resultPrefix = new Prefix(RESULT_PREFIX);
+  readonly #onEnd: (callee: Peer) => void;
 
-  constructor({ clock, parked, observer, secret, onDue }: RunningCallsOptions) {
+  constructor({ clock, parked, observer, secret, onDue, onEnd }: RunningCallsOptions) {
     this.#clock = clock;
     this.#parked = parked;
     this.#observer = observer;
     this.#invocations = new Invocations(secret);
+    this.#onEnd = onEnd;
     this.#deadlines = new Deadlines(clock, onDue);
   }
 
@@ -239,9 +243,11 @@ export class RunningCalls {
   }
 
   #close(invocation: Invocation): void {
+    const { callee } = invocation;
     invocation.onEnd?.ended(invocation);
     this.#deadlines.remove(invocation);
     this.#invocations.close(invocation);
+    if (callee) this.#onEnd(callee);
   }
 }
 

@@ -59,7 +59,8 @@ function setup(observing: Partial<CallObserver> = {}, builtin: string | null = n
   const [caller, worker] = [peer("c"), peer("w", builtin)];
   const onDue = (invocation: Invocation) => void due.push(invocation);
   const parked = new ParkedCalls();
-  const calls = new RunningCalls({ clock, parked, observer, secret: SECRET, onDue });
+  const onEnd = () => {};
+  const calls = new RunningCalls({ clock, parked, observer, secret: SECRET, onDue, onEnd });
   const remainder = read(FRAME);
   const call = { function_id: "f", subject: SUBJECT, timeout_ms: 50 };
   const about = { ...call, callee: worker, onEnd: undefined };
