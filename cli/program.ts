@@ -75,12 +75,12 @@ const ALIASES: Readonly<Record<string, string>> = { call: "trigger" };
 /**
  * Creates the parser.
  *
- * @param args The command line that will run; commands that it does not name are left out. Default:
+ * @param args The command line that will run; commands that it does not need are left out. Default:
  * all commands.
  */
 export async function createProgram(
   terminal: Terminal,
-  args: readonly string[] = [],
+  args: readonly string[] = ["--help"],
 ): Promise<Command> {
   const adds = await Promise.all(namesFor(args).map((name) => COMMANDS[name]!()));
   const program = createRoot(terminal);
@@ -102,11 +102,21 @@ function arrange(program: Command): void {
 }
 
 /** The help, completions, and the suggestion for an unknown command need all commands. */
-function namesFor([first = "", second]: readonly string[]): string[] {
+function namesFor(args: readonly string[]): string[] {
+  const [first = "", second] = args;
   const name = Object.hasOwn(ALIASES, first) ? ALIASES[first]! : first;
   const needsAll = name === "completions" && second !== "--complete";
   if (Object.hasOwn(COMMANDS, name) && !needsAll) return [name];
+  if (startsEngine(args)) return [];
   return Object.values(HELP_GROUPS).flat().filter((each) => Object.hasOwn(COMMANDS, each));
+}
+
+/** Whether there is nothing but options and their values: the engine would keep the commands. */
+function startsEngine(args: readonly string[]): boolean {
+  return args.every((word, at) => {
+    if (word === "-h" || word === "--help" || Object.hasOwn(COMMANDS, word)) return false;
+    return word.startsWith("-") || args[at - 1]?.startsWith("-") === true;
+  });
 }
 
 function createRoot(terminal: Terminal): Command {

@@ -63,6 +63,8 @@ for (
     [["trigger", "a::b", "--payload"], /argument missing/],
     [["functions", "a", "b"], /too many arguments/],
     [["--port", "1", "worker", "list"], /--port is for starting the engine, not for worker/],
+    [["--accept-empty-state", "ps"], /--accept-empty-state is for starting the engine, not for ps/],
+    [["--port", "1", "wroker"], /unknown command 'wroker'\n\(Did you mean worker\?\)/],
   ] as const
 ) {
   Deno.test(`engine ${args.join(" ")} is not understood`, async () => {
@@ -90,6 +92,20 @@ Deno.test("engine trigger evaluates commander and the SDK, and of the engine its
   );
   assert.ok(modules.some((it) => it.includes("commander")), "commander is there");
 });
+
+for (
+  const args of [
+    [],
+    ["--config", "config.yaml"],
+    ["--config=config.yaml", "--port", "0", "--accept-empty-state"],
+  ]
+) {
+  Deno.test(`engine ${args.join(" ")} keeps no command in the memory of the engine`, async () => {
+    const program = await createProgram(new FakeTerminal(), args);
+
+    assert.deepEqual(program.commands.map((command) => command.name()), []);
+  });
+}
 
 Deno.test("every command is in one group of the help", async () => {
   const { commands } = await createProgram(new FakeTerminal());
