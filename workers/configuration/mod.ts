@@ -1,24 +1,15 @@
 /**
  * `engine-configuration`: values with a schema, which running workers follow as they change.
  *
- * `functions.ts` has `configuration::*`, `records.ts` the entries on the store, `schema.ts` what a
- * schema says about the parts of a value, `expand.ts` references to variables and files of the
- * engine, `triggers.ts` the trigger type.
+ * This file declares the worker. What runs it, `start.ts`, is imported when it starts: an engine
+ * without it does not load it.
  *
  * @module
  */
 import type { BuiltinWorker } from "../kit/define.ts";
 import { fitConfig } from "../kit/fit.ts";
 import * as v from "../kit/schema.ts";
-import { ChangeTriggers } from "../state/triggers.ts";
-import { Configurations, registerFunctions } from "./functions.ts";
-import { ConfigurationRecords } from "./records.ts";
-import {
-  CONFIGURATION_CALL_FORMAT,
-  CONFIGURATION_TRIGGER_FORMAT,
-  CONFIGURATION_TRIGGERS,
-  type ConfigurationEvent,
-} from "./triggers.ts";
+import type { ConfigurationConfig } from "./start.ts";
 
 /** Patterns of variables in the configuration. */
 const PATTERNS_MAX = 100;
@@ -32,48 +23,15 @@ const Config = v.strictObject({
 });
 
 /** Keeps configurations, and tells workers of their changes. */
-export const configuration: BuiltinWorker<v.InferOutput<typeof Config>> = {
+export const configuration: BuiltinWorker<ConfigurationConfig> = {
   name: "engine-configuration",
   summary: "Configurations with schemas, secrets and live changes",
   kept: "configuration::get",
   offers: { functions: ["configuration::*"], triggerTypes: ["configuration"] },
   parse: (raw) => fitConfig(Config, raw),
   configSchema: () => v.jsonSchema(Config),
-  start(worker, config, { store, schemas, clock, log, memory, directory, turns }) {
-    const started = new AsyncDisposableStack();
-    const kind = CONFIGURATION_TRIGGERS;
-    const triggers = started.adopt(
-      new ChangeTriggers<ConfigurationEvent>({ kind, worker, log, clock, memory }),
-      (it) => it.close(),
-    );
-    const references = {
-      environment: config.environment,
-      secretsDirectory: config.secrets_directory,
-      env: (name: string) => Deno.env.get(name),
-      readFile: (path: string) => Deno.readTextFileSync(path),
-    };
-    registerFunctions(
-      worker,
-      new Configurations({
-        records: new ConfigurationRecords(store),
-        schemas,
-        turns,
-        memory,
-        references,
-        clock,
-        directory,
-        changed: (event) => triggers.fire(event, JSON.stringify(event).length),
-      }),
-    );
-    worker.registerTriggerType({
-      id: kind.type,
-      description: "Runs a function when a configuration is registered or changes",
-      trigger_request_format: CONFIGURATION_TRIGGER_FORMAT,
-      call_request_format: CONFIGURATION_CALL_FORMAT,
-    }, {
-      registerTrigger: (trigger) => triggers.add(trigger),
-      unregisterTrigger: ({ id }) => triggers.remove(id),
-    });
-    return Promise.resolve(started);
+  async start(worker, config, host) {
+    const { startConfiguration } = await import("./start.ts");
+    return await startConfiguration(worker, config, host);
   },
 };

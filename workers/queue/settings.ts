@@ -85,6 +85,9 @@ export const Config = v.strictObject({
   ),
 });
 
+/** Configuration of `engine-queue` with all defaults. */
+export type QueuesConfig = v.InferOutput<typeof Config>;
+
 /** How the jobs of a queue with these settings are given out. */
 export function settingsOf(options: QueueOptions): QueueSettings {
   const { type, max_retries, concurrency, backoff_ms, backoff_max_ms, jitter, rate } = options;
