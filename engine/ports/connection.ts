@@ -126,7 +126,8 @@ export interface ConnectionEvents {
   suspected(isSuspect: boolean): void;
   /**
    * Removes some of the many registrations of a peer whose connection has ended, before `closed`;
-   * `true`: to be called again, in the next turn. Optional.
+   * `true`: to be called again, in the next turn. Optional; one that passes events on to another
+   * implements `Required<ConnectionEvents>`.
    */
   retire?(): boolean;
   closed(code: number, reason: string): void;

@@ -218,7 +218,7 @@ class ConnectionCounts {
 /**
  * Forwards events and counts. A class: five closures would be 400 bytes per connection.
  */
-class CountedConnection implements ConnectionEvents {
+class CountedConnection implements Required<ConnectionEvents> {
   readonly #events: ConnectionEvents;
   readonly #counts: ConnectionCounts;
   readonly #address: string | undefined;
@@ -267,6 +267,10 @@ class CountedConnection implements ConnectionEvents {
 
   suspected(isSuspect: boolean): void {
     this.#events.suspected(isSuspect);
+  }
+
+  retire(): boolean {
+    return this.#events.retire?.() ?? false;
   }
 
   closed(code: number, reason: string): void {

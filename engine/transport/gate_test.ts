@@ -315,6 +315,7 @@ Deno.test("a line that is let in reports to who took it, in full", () => {
       binary: (bytes) => void log.push(`binary ${bytes}`),
       drained: () => void log.push("drained"),
       suspected: (isSuspect) => void log.push(`suspected ${isSuspect}`),
+      retire: () => log.push("retire") > 0,
       closed: (code, reason) => void log.push(`closed ${code} ${reason}`),
     }),
   });
@@ -326,6 +327,7 @@ Deno.test("a line that is let in reports to who took it, in full", () => {
   events.binary(Uint8Array.of(1));
   events.drained();
   events.suspected(true);
+  assert.equal(events.retire?.(), true);
   events.closed(1001, "bye");
 
   assert.deepEqual(log, [
@@ -335,6 +337,7 @@ Deno.test("a line that is let in reports to who took it, in full", () => {
     "binary 1",
     "drained",
     "suspected true",
+    "retire",
     "closed 1001 bye",
   ]);
 });

@@ -27,7 +27,7 @@ interface HeldFrame {
 }
 
 /** The events of a connection that may be held. */
-export class HeldFrames implements ConnectionEvents {
+export class HeldFrames implements Required<ConnectionEvents> {
   readonly #connection: Connection;
   readonly #memory: MemoryBudget;
   readonly #ended: () => void;
@@ -99,6 +99,10 @@ export class HeldFrames implements ConnectionEvents {
 
   suspected(isSuspect: boolean): void {
     this.#receiver?.suspected(isSuspect);
+  }
+
+  retire(): boolean {
+    return this.#receiver?.retire?.() ?? false;
   }
 
   closed(code: number, reason: string): void {

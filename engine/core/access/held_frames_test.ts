@@ -21,6 +21,7 @@ function setup(limitBytes = 1024 * 1024) {
     binary: (bytes: Uint8Array) => void seen.push(`binary ${bytes.length}`),
     drained: () => void seen.push("drained"),
     suspected: (is: boolean) => void seen.push(`suspected ${is}`),
+    retire: () => seen.push("retire") > 0,
     closed: (code: number) => void seen.push(`closed ${code}`),
   };
   return { connection, memory, held, receiver, seen, ended: () => ended, pauses: () => pauses };
@@ -109,8 +110,9 @@ Deno.test("a close behind release() reaches the receiver, also while frames are 
   held.hold();
   held.text("never");
 
+  assert.equal(held.retire(), true);
   held.closed(1001, "");
 
-  assert.deepEqual(seen, ["drained", "suspected true", "closed 1001"]);
+  assert.deepEqual(seen, ["drained", "suspected true", "retire", "closed 1001"]);
   assert.deepEqual([ended(), memory.usedBytes], [0, 0]);
 });
