@@ -150,10 +150,20 @@ export class StateEntries {
     return found.map(({ key }) => key[1]!);
   }
 
-  /** Changes one entry. Throws what `change` throws. */
-  async write(place: Place, change: StateChange, expiresAtMs?: number): Promise<StateChanged> {
-    const [changed] = await this.writeAll([{ place, change, expiresAtMs }]);
-    return changed!;
+  /**
+   * Changes one entry. Throws what `change` throws. Not an async function: thousands of writes may
+   * be open, and each function that waits keeps six objects for each of them.
+   */
+  write(place: Place, change: StateChange, expiresAtMs?: number): Promise<StateChanged> {
+    const { store, clock, writes } = this.#setup;
+    const changes = this.#changesOf({ place, change, expiresAtMs }, clock.wall());
+    return store.write(changes, writes).then(
+      (changed) => this.#written(place, changed, 0, expiresAtMs),
+      async (thrown) => {
+        await this.#repair(thrown);
+        return this.write(place, change, expiresAtMs);
+      },
+    );
   }
 
   /** Changes several entries, all or none; each place occurs once. Throws what a change throws. */
@@ -163,31 +173,43 @@ export class StateEntries {
     const changed = await this.#writeCounted(parts.length === 1 ? parts[0]! : parts.flat());
     let at = 0;
     return all.map(({ place, expiresAtMs }, i) => {
-      const [expired, written] = [changed[at]!, changed[at + 1]!];
+      const first = at;
       at += parts[i]!.length;
-      if (expired.old && !expired.new) this.#report(place, expired.old, undefined);
-      if (written.old !== written.new) this.#report(place, written.old, written.new);
-      if (expiresAtMs !== undefined) this.#setup.expires(expiresAtMs);
-      const isReadable = written.old !== undefined && written.old.damaged === undefined;
-      return {
-        old: isReadable ? new RecordedEntry(written.old!) : undefined,
-        new: written.new && written.new.damaged === undefined
-          ? new RecordedEntry(written.new)
-          : undefined,
-      };
+      return this.#written(place, changed, first, expiresAtMs);
     });
+  }
+
+  /** Reports a change that was written, whose parts begin at `first`; its result. */
+  #written(
+    place: Place,
+    changed: readonly Changed[],
+    first: number,
+    expiresAtMs: number | undefined,
+  ): StateChanged {
+    const [expired, written] = [changed[first]!, changed[first + 1]!];
+    if (expired.old && !expired.new) this.#report(place, expired.old, undefined);
+    if (written.old !== written.new) this.#report(place, written.old, written.new);
+    if (expiresAtMs !== undefined) this.#setup.expires(expiresAtMs);
+    const isReadable = written.old !== undefined && written.old.damaged === undefined;
+    return {
+      old: isReadable ? new RecordedEntry(written.old!) : undefined,
+      new: written.new && written.new.damaged === undefined
+        ? new RecordedEntry(written.new)
+        : undefined,
+    };
   }
 
   /** What the store does for a change: drop the expired entry, write the new one, count, expire. */
   #changesOf({ place, change, expiresAtMs }: EntryChange, now: number): KeyChange[] {
     let before: Entry | undefined;
     let isThere = false;
+    const key = entryKey(this.#tables, place);
     const changes: KeyChange[] = [
-      [entryKey(this.#tables, place), (entry) => {
+      [key, (entry) => {
         before = entry;
         return isExpired(entry, now) ? undefined : entry;
       }],
-      [entryKey(this.#tables, place), (entry) => {
+      [key, (entry) => {
         const old = entry && entry.damaged === undefined ? new RecordedEntry(entry) : undefined;
         const next = change(old);
         const isKept = next === old && (next !== undefined || entry === undefined);
@@ -215,10 +237,15 @@ export class StateEntries {
       try {
         return await this.#setup.store.write(changes, this.#setup.writes);
       } catch (thrown) {
-        if (!(thrown instanceof DamagedCount)) throw thrown;
-        await this.#countAgain(thrown.scope);
+        await this.#repair(thrown);
       }
     }
+  }
+
+  /** Counts the keys of a scope again whose number is damaged; throws any other error. */
+  async #repair(thrown: unknown): Promise<void> {
+    if (!(thrown instanceof DamagedCount)) throw thrown;
+    await this.#countAgain(thrown.scope);
   }
 
   async #countAgain(scope: string): Promise<void> {

@@ -129,12 +129,11 @@ class StateFunctions {
     const expires_at_ms = typeof ttl_ms === "number"
       ? this.#setup.clock.wall() + ttl_ms
       : undefined;
-    const changed = await withCode("SET_ERROR", () =>
-      this.#entries.write(place, (old) => {
-        checkVersion(place, old, expected_version);
-        checkAnswer(old, value);
-        return { value, expires_at_ms };
-      }, expires_at_ms));
+    const changed = await this.#entries.write(place, (old) => {
+      checkVersion(place, old, expected_version);
+      checkAnswer(old, value);
+      return { value, expires_at_ms };
+    }, expires_at_ms);
     return changeAnswer(changed.old, changed.new!.json);
   }
 
