@@ -378,7 +378,7 @@ class KvStore implements Store {
     } catch (thrown) {
       answer = () => pending.refuse(thrown);
     }
-    pending.changes = NO_CHANGES;
+    pending.changes = [];
     const { isEarly } = pending;
     for (const { id, key, entry, bytes } of pending.steps) {
       this.#slots.apply(this.#slots.get(id)!, entry ?? null, isEarly);
@@ -567,8 +567,6 @@ class KvStore implements Store {
     return entries;
   }
 }
-
-const NO_CHANGES: readonly KeyChange[] = [];
 
 const EMPTY_CHECK: StateCheck = {
   records: 0,
