@@ -94,7 +94,7 @@ const LAYERS: readonly Layer[] = [
       hono: /^workers\/(http|console)\/server\.ts$/,
       ws: /^workers\/console\/web_socket\.ts$/,
       "node:stream": /^workers\/console\/web_socket\.ts$/,
-      "node:buffer": /^workers\/kit\/http\/response\.ts$/,
+      "node:buffer": /^workers\/kit\/http\/(head|response)\.ts$/,
       "node:crypto": /^workers\/(http\/guard|cron\/records)\.ts$/,
     },
   },

@@ -139,6 +139,7 @@ export function servedRequest(request: Request, init: RequestInit = {}): ServedR
     method,
     target: at < 0 ? "" : url.slice(at),
     headers: Object.fromEntries(headers),
+    headersJson: JSON.stringify(Object.fromEntries(headers)),
     body: new RequestBody(input, length, undefined),
     client: { name: "192.0.2.1", sockets: 1, running: 0 },
     watch(gone) {

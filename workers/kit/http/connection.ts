@@ -13,10 +13,11 @@ import {
   endOfHead,
   HEAD_BYTES_MAX,
   HEAD_TOO_LONG,
+  HeaderSection,
   type HeadProblem,
+  HeadReader,
   mayBeHead,
   type PlainHeaders,
-  readHead,
   type RequestHead,
 } from "./head.ts";
 import { type BodyReadTurns, type ByteStream, ClientGone, Input } from "./input.ts";
@@ -30,6 +31,7 @@ import {
   type ServedResponse,
   SMALL_RESPONSE_CHARS,
   wholeOf,
+  type WriteMemory,
 } from "./response.ts";
 
 /** A head has to be there so long after its first byte, or after the connection. */
@@ -70,6 +72,7 @@ export type Phase = (typeof PHASES)[number];
 export interface ConnectionServices {
   readonly clock: Clock;
   readonly turns: BodyReadTurns;
+  readonly writeMemory: WriteMemory;
   /** Responds; never rejects. */
   handle(request: ServedRequest): ServedResponse | Promise<ServedResponse>;
   /** Takes the memory of a large response; call the result to return it. */
@@ -96,6 +99,7 @@ export class HttpConnection {
   readonly #stream: ByteStream;
   readonly #services: ConnectionServices;
   readonly #input: Input;
+  readonly #heads = new HeadReader();
   /** When a check last found it in another phase, or ahead; a request reads no clock. */
   #since: number;
   /** How often it went on to another phase, now and at the last check. */
@@ -167,7 +171,7 @@ export class HttpConnection {
     this.#behind = isWatched ? Math.max(0, this.#behind + allowed - got) : 0;
     this.#seen = bytes;
     this.#seenAt = now;
-    if (this.#steps === this.#stepsSeen) this.#idleStream?.rest();
+    if (this.#steps === this.#stepsSeen) this.#rest();
     if (this.#steps !== this.#stepsSeen || (got > 0 && isWatched)) {
       this.#stepsSeen = this.#steps;
       this.#since = now;
@@ -180,6 +184,12 @@ export class HttpConnection {
     } else if (phase === "body" && this.#isBehindBy(SLOW_BODY_MS)) {
       this.cut(`The body came more slowly than ${BYTES_PER_SECOND_MIN} bytes a second`);
     } else if (phase === "response" && this.#isBehindBy(this.#slowReaderMs)) this.destroy();
+  }
+
+  /** Nothing has happened for a while: frees what only makes it faster. */
+  #rest(): void {
+    this.#idleStream?.rest();
+    this.#heads.forget();
   }
 
   /** Ends it; a client that has begun a request gets the reason, if that takes no time. */
@@ -228,14 +238,7 @@ export class HttpConnection {
     this.#enter("serving");
     const body = new RequestBody(this.#input, head.bodyBytes, this.#continueFor(head));
     const input = this.#input;
-    const request: ServedRequest = {
-      method: head.method,
-      target: head.target,
-      headers: head.isOld ? withoutUpgrade(head.headers) : head.headers,
-      body,
-      client: this.client,
-      watch: (gone) => input.watch(gone),
-    };
+    const request = new ReceivedRequest(head, body, this.client, input);
     const response = await this.#services.handle(request);
     if (this.#isDestroyed || this.#stage !== "serving") {
       response.stream?.cancel();
@@ -250,13 +253,17 @@ export class HttpConnection {
     const word = keeps ? (head.isOld ? "keep-alive" : undefined) : "close";
     const isHead = head.method === "HEAD";
     this.#enter("responding");
-    const piece = wholeOf(response, this.#endingOf(isHead, word));
-    if (piece === undefined) await this.#write(response, isHead, word);
-    else {
+    const memory = this.#services.writeMemory.take();
+    const piece = wholeOf(response, this.#endingOf(isHead, word), memory);
+    if (piece === undefined) {
+      this.#services.writeMemory.release(memory);
+      await this.#write(response, isHead, word);
+    } else {
       // Functions of its own for this would cost each request a few promises.
       const count = await this.#stream.write(piece);
       this.#written += count;
       if (count < piece.length) await this.#writeAll(piece.subarray(count));
+      this.#services.writeMemory.release(memory); // Not if a write fails: it may not have ended.
     }
     this.#enter(keeps ? "reading" : "ending");
     this.#services.responded();
@@ -324,9 +331,9 @@ export class HttpConnection {
     for (;;) {
       if (input.waiting > 0) {
         while (input.waiting > 0 && isBlank(input.bytes[input.start]!)) input.start++;
-        const end = endOfHead(input.bytes, input.start + searched, input.end);
+        const end = this.#endOfHead(input.start + searched);
         if (end >= 0) {
-          const head = readHead(input.bytes.subarray(input.start, end));
+          const head = this.#heads.read(input.bytes, input.start, end);
           input.start = end;
           this.#isFresh = false;
           if (turns === 0) await this.#takeTurns();
@@ -352,6 +359,13 @@ export class HttpConnection {
     }
   }
 
+  /** Where the next head ends; -1: not yet. It is searched for from `from` on. */
+  #endOfHead(from: number): number {
+    const { bytes, start, end } = this.#input;
+    const same = this.#heads.endOfSame(bytes, start, end);
+    return same >= 0 ? same : endOfHead(bytes, from, end);
+  }
+
   /** Requests that were received together must not keep others waiting. */
   async #takeTurns(): Promise<void> {
     if (++this.#pipelined % REQUESTS_PER_TURN !== 0) return;
@@ -360,7 +374,7 @@ export class HttpConnection {
 
   #continueFor(head: RequestHead): (() => Promise<void>) | undefined {
     if (head.bodyBytes === 0 || head.isOld) return undefined;
-    if (head.headers.expect?.toLowerCase() !== "100-continue") return undefined;
+    if (head.headers.plain.expect?.toLowerCase() !== "100-continue") return undefined;
     return async () => {
       if (this.#input.waiting === 0) await this.#writeAll(CONTINUE);
     };
@@ -415,11 +429,40 @@ export class HttpConnection {
   }
 }
 
+/** A request that was received from a connection. */
+class ReceivedRequest implements ServedRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: PlainHeaders;
+  readonly body: RequestBody;
+  readonly client: Client;
+  readonly #section: HeaderSection;
+  readonly #input: Input;
+
+  constructor(head: RequestHead, body: RequestBody, client: Client, input: Input) {
+    this.method = head.method;
+    this.target = head.target;
+    this.#section = head.isOld ? withoutUpgrade(head.headers) : head.headers;
+    this.headers = this.#section.plain;
+    this.body = body;
+    this.client = client;
+    this.#input = input;
+  }
+
+  get headersJson(): string {
+    return this.#section.json;
+  }
+
+  watch(gone: () => void): void {
+    this.#input.watch(gone);
+  }
+}
+
 /** HTTP/1.0 has no upgrade (RFC 9110 7.8). */
-function withoutUpgrade(headers: PlainHeaders): PlainHeaders {
-  if (headers.upgrade === undefined) return headers;
-  const { upgrade: _upgrade, ...others } = headers;
-  return others;
+function withoutUpgrade(headers: HeaderSection): HeaderSection {
+  if (headers.plain.upgrade === undefined) return headers;
+  const { upgrade: _upgrade, ...others } = headers.plain;
+  return new HeaderSection(others);
 }
 
 /** Empty lines before a request are skipped, as RFC 9112 2.2 asks for. */

@@ -6,16 +6,34 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 
 /** Longest head of a request, and of a response. */
 export const HEAD_BYTES_MAX = 64 * 1024;
 /** Most headers of a request, and of a response. */
 export const HEADERS_MAX = 256;
+/** Heads up to this length are kept for the next one of the same connection. */
+const KEPT_CHARS = 2 * 1024;
 /** Longest target of a request: path and query. */
 export const TARGET_CHARS_MAX = 16 * 1024;
 
 /** Headers by their names in lower case; a repeated one is joined with commas. */
-export type PlainHeaders = Record<string, string>;
+export type PlainHeaders = Readonly<Record<string, string>>;
+
+/** The headers of a request, which equal requests of a connection share. */
+export class HeaderSection {
+  readonly plain: PlainHeaders;
+  #json: string | undefined;
+
+  constructor(plain: PlainHeaders) {
+    this.plain = plain;
+  }
+
+  /** {@linkcode plain} as JSON, written once. */
+  get json(): string {
+    return this.#json ??= JSON.stringify(this.plain);
+  }
+}
 
 /** A body of unknown length. */
 export const CHUNKED = -1;
@@ -25,7 +43,7 @@ export interface RequestHead {
   readonly method: string;
   /** Path and query as they were sent. */
   readonly target: string;
-  readonly headers: PlainHeaders;
+  readonly headers: HeaderSection;
   /** Bytes of the body, or {@linkcode CHUNKED}. */
   readonly bodyBytes: number;
   /** HTTP/1.0, which has no chunks and keeps a connection only if asked to. */
@@ -51,7 +69,6 @@ const LF = 10;
 const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) ([\x21-\x7e]+) HTTP\/(\d\.\d)$/;
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-const NOT_ASCII = /[^\0-\x7f]/;
 const LENGTH = /^\d{1,15}$/;
 const ABSOLUTE = /^https?:\/\/[^/?#]*/i;
 /** Characters that no host name has; they would read as the start of the path. */
@@ -61,8 +78,6 @@ const MAY_BEGIN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{0,32}( |$)/;
 
 /** Headers that a request may have once. */
 const ONCE = new Set(["host", "content-length", "transfer-encoding", "content-type"]);
-
-const UTF_8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Where the head that begins at `start` ends; -1: not yet. `from`: the search begins there. */
 export function endOfHead(bytes: Uint8Array, from: number, end: number): number {
@@ -76,13 +91,59 @@ export function endOfHead(bytes: Uint8Array, from: number, end: number): number 
 
 /** Whether these bytes can be the beginning of a request; another protocol is refused at once. */
 export function mayBeHead(bytes: Uint8Array): boolean {
-  return MAY_BEGIN.test(latin1(bytes.subarray(0, 33)));
+  return MAY_BEGIN.test(latin1(bytes, 0, 33));
+}
+
+/**
+ * Reads the heads of one connection. A client mostly sends what it sent before, at least the same
+ * headers, so the last head is kept and read again only where the new one differs: that is 1.4 of
+ * 30 µs that a small request takes, and more with more headers.
+ */
+export class HeadReader {
+  /** As it was received; empty: none is kept. */
+  #text = "";
+  #section = "";
+  #last: RequestHead | undefined;
+
+  /** Where the head that begins at `start` ends if it equals the last one; -1: search for it. */
+  endOfSame(bytes: Uint8Array, start: number, end: number): number {
+    const same = start + this.#text.length;
+    const maySame = same > start && same <= end && bytes[same - 1] === LF &&
+      bytes[same - 3] === LF;
+    return maySame && latin1(bytes, start, same) === this.#text ? same : -1;
+  }
+
+  /** Reads a whole head, its empty line included. */
+  read(bytes: Uint8Array, start: number, end: number): RequestHead | HeadProblem {
+    const text = latin1(bytes, start, end);
+    if (text === this.#text) return this.#last!;
+    const lineEnd = text.indexOf("\r\n");
+    const section = text.slice(lineEnd);
+    const head = parseHead(text, lineEnd, section === this.#section ? this.#last : undefined);
+    if ("problem" in head || text.length > KEPT_CHARS) this.forget();
+    else [this.#text, this.#section, this.#last] = [text, section, head];
+    return head;
+  }
+
+  /** Frees what is kept. */
+  forget(): void {
+    this.#text = this.#section = "";
+    this.#last = undefined;
+  }
 }
 
 /** Reads a whole head, its empty line included. */
 export function readHead(bytes: Uint8Array): RequestHead | HeadProblem {
-  const text = latin1(bytes);
-  const lineEnd = text.indexOf("\r\n");
+  const text = latin1(bytes, 0, bytes.length);
+  return parseHead(text, text.indexOf("\r\n"), undefined);
+}
+
+/** `known`: a head with the same headers. */
+function parseHead(
+  text: string,
+  lineEnd: number,
+  known: RequestHead | undefined,
+): RequestHead | HeadProblem {
   const line = REQUEST_LINE.exec(text.slice(0, lineEnd));
   if (!line) return bad("The first line is not that of an HTTP/1.1 request");
   const [, method, sent, version] = line as unknown as [string, string, string, string];
@@ -95,7 +156,7 @@ export function readHead(bytes: Uint8Array): RequestHead | HeadProblem {
       problem: `Path and query may have at most ${TARGET_CHARS_MAX} characters`,
     };
   }
-  const headers = readHeaders(text, lineEnd + 2);
+  const headers = known?.headers ?? readHeaders(text, lineEnd + 2);
   if ("problem" in headers) return headers;
   const isOld = version === "1.0";
   const { host } = headers.plain;
@@ -108,18 +169,15 @@ export function readHead(bytes: Uint8Array): RequestHead | HeadProblem {
   return {
     method,
     target: sent.startsWith("/") ? sent : sent.replace(ABSOLUTE, ""),
-    headers: headers.plain,
+    headers,
     bodyBytes,
     isOld,
     keepsAlive: keepsAlive(headers.plain.connection, isOld),
   };
 }
 
-function readHeaders(
-  text: string,
-  start: number,
-): { readonly plain: PlainHeaders } | HeadProblem {
-  const plain: PlainHeaders = {};
+function readHeaders(text: string, start: number): HeaderSection | HeadProblem {
+  const plain: Record<string, string> = {};
   let count = 0;
   for (let at = start; at < text.length - 2;) {
     const end = text.indexOf("\r\n", at);
@@ -141,7 +199,7 @@ function readHeaders(
       : `${before}, ${value}`;
     at = end + 2;
   }
-  return { plain };
+  return new HeaderSection(plain);
 }
 
 /** How long the body is. Two answers to that are how a request is smuggled past a proxy. */
@@ -172,10 +230,7 @@ function bad(problem: string): HeadProblem {
 }
 
 /** Each byte as one character, as `Headers` has it. */
-function latin1(bytes: Uint8Array): string {
-  const text = UTF_8.decode(bytes);
-  if (!NOT_ASCII.test(text)) return text;
-  let exact = "";
-  for (const byte of bytes) exact += String.fromCharCode(byte);
-  return exact;
+function latin1(bytes: Uint8Array, start: number, end: number): string {
+  // Half the time of a `TextDecoder`, which has to look for other characters.
+  return Buffer.prototype.toString.call(bytes, "latin1", start, end);
 }

@@ -9,6 +9,7 @@ import {
   endOfHead,
   HEAD_BYTES_MAX,
   HEADERS_MAX,
+  HeadReader,
   mayBeHead,
   readHead,
   TARGET_CHARS_MAX,
@@ -34,16 +35,19 @@ Deno.test("readHead() reads a whole request", () => {
     "x-latin: caf\xe9",
   );
 
-  assert.deepEqual(head, {
+  assert.ok(!("problem" in head));
+  const { headers, ...others } = head;
+  assert.deepEqual(headers.plain, {
+    host: "localhost:3111",
+    "x-twice": "one, two",
+    "content-length": "12",
+    "x-empty": "",
+    "x-latin": "caf\xe9",
+  });
+  assert.deepEqual(JSON.parse(headers.json), headers.plain);
+  assert.deepEqual(others, {
     method: "POST",
     target: "/a/b?c=1",
-    headers: {
-      host: "localhost:3111",
-      "x-twice": "one, two",
-      "content-length": "12",
-      "x-empty": "",
-      "x-latin": "caf\xe9",
-    },
     bodyBytes: 12,
     isOld: false,
     keepsAlive: true,
@@ -117,7 +121,68 @@ Deno.test("readHead() takes as many headers and characters as it says", () => {
 
   assert.ok(!("problem" in head));
   assert.equal(head.target, target);
-  assert.equal(Object.keys(head.headers).length, HEADERS_MAX);
+  assert.equal(Object.keys(head.headers.plain).length, HEADERS_MAX);
+});
+
+/** Reads heads of one connection after one another, each with bytes of a body behind it. */
+function readAll(reader: HeadReader, ...texts: string[]) {
+  return texts.map((text) => {
+    const bytes = bytesOf(`..${text}{}`);
+    const end = reader.endOfSame(bytes, 2, bytes.length);
+    const head = reader.read(bytes, 2, bytes.length - 2);
+    assert.ok(!("problem" in head));
+    return { ...head, isFound: end === bytes.length - 2 };
+  });
+}
+
+Deno.test("HeadReader finds a head that equals the last one, if all of it is there", () => {
+  const reader = new HeadReader();
+  const text = "POST /a HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n";
+
+  const [first, second] = readAll(reader, text, text);
+
+  assert.deepEqual([first!.isFound, second!.isFound], [false, true]);
+  assert.deepEqual({ ...second, isFound: false }, first);
+  const bytes = bytesOf(text);
+  for (let end = 0; end < bytes.length; end++) assert.equal(reader.endOfSame(bytes, 0, end), -1);
+  for (let at = 0; at < bytes.length; at++) {
+    assert.equal(reader.endOfSame(bytes.with(at, bytes[at]! ^ 1), 0, bytes.length), -1, `${at}`);
+  }
+});
+
+Deno.test("HeadReader shares headers among equal ones only, and reads each first line", () => {
+  const host = "host: a\r\nconnection: x\r\n\r\n";
+  const reader = new HeadReader();
+
+  const [first, same, old, other] = readAll(
+    reader,
+    `GET /1 HTTP/1.1\r\n${host}`,
+    `PUT /2?b HTTP/1.1\r\n${host}`,
+    `GET /3 HTTP/1.0\r\n${host}`,
+    `GET /3 HTTP/1.1\r\n${host.replace("a", "b")}`,
+  );
+
+  assert.equal(same!.headers, first!.headers);
+  assert.deepEqual([same!.method, same!.target], ["PUT", "/2?b"]);
+  assert.deepEqual([first!.keepsAlive, old!.keepsAlive], [true, false]);
+  assert.equal(other!.headers.json, '{"host":"b","connection":"x"}');
+});
+
+Deno.test("HeadReader keeps no head that is refused or long, nor one it was told to forget", () => {
+  const reader = new HeadReader();
+  const text = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+  const long = `GET /${"a".repeat(2_048)} HTTP/1.1\r\nhost: a\r\n\r\n`;
+
+  assert.deepEqual(readAll(reader, long, long).map(({ isFound }) => isFound), [false, false]);
+  readAll(reader, text);
+  const bad = bytesOf("GET / HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n");
+  for (let i = 0; i < 2; i++) {
+    assert.equal(reader.endOfSame(bad, 0, bad.length), -1);
+    assert.ok("problem" in reader.read(bad, 0, bad.length));
+  }
+  assert.deepEqual(readAll(reader, text, text).map(({ isFound }) => isFound), [false, true]);
+  reader.forget();
+  assert.deepEqual(readAll(reader, text).map(({ isFound }) => isFound), [false]);
 });
 
 Deno.test("endOfHead() finds the empty line wherever the search begins before it", () => {

@@ -116,7 +116,8 @@ export class Input {
   /** A part of {@linkcode fill}, without a promise of its own; {@linkcode took} is the other. */
   read(bytesMax: number): Promise<number | null> {
     this.#makeRoom(bytesMax);
-    return this.#stream.read(this.bytes.subarray(this.end));
+    // A view takes 50 ns and 100 bytes, and mostly nothing waits.
+    return this.#stream.read(this.end === 0 ? this.bytes : this.bytes.subarray(this.end));
   }
 
   /** Counts what {@linkcode read} has read; `false` at the end of the connection. */

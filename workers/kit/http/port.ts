@@ -39,6 +39,7 @@ import {
   problemResponse,
   type ServedRequest,
   type ServedResponse,
+  WriteMemory,
 } from "./response.ts";
 
 /** How often connections are looked at. */
@@ -235,6 +236,7 @@ export class HttpPort {
     return {
       clock,
       turns: new BodyReadTurns(clock),
+      writeMemory: new WriteMemory(),
       handle,
       date: () => this.#dateText(),
       holdResponse: (response) => this.#hold(response),
