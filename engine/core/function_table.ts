@@ -20,7 +20,7 @@ import { nameKey, namesOf } from "./access/access.ts";
 import { FarLoad, FarPicks, WORKERS_OF_ENGINE } from "./far_load.ts";
 import type { Peer } from "./peer.ts";
 import { type Holding, NO_HOLDING, Registrations } from "./registrations.ts";
-import { bytesOf, hashOf, viewOf } from "./wire/bytes.ts";
+import { hashOf, passingBytesOf, viewOf } from "./wire/bytes.ts";
 import { BytesIndex } from "./wire/bytes_index.ts";
 
 /** Functions that one worker may register. */
@@ -61,7 +61,7 @@ export interface FunctionName {
 export interface FunctionEntry {
   readonly namespace: string;
   readonly id: string;
-  readonly replicas: Replica[];
+  replicas: Replica[];
   /**
    * Replicas that may get calls; `replicas` itself unless one of their workers is draining or
    * suspect.
@@ -80,6 +80,8 @@ export interface FunctionEntry {
   engines: number;
   /** The observer's handle for it; `undefined` before the first call. */
   subject: ObservedFunction | undefined;
+  /** Place among those opened since the last sorted list; -1: that list has it. */
+  addedAt: number;
 }
 
 /** Limits of the unanswered calls of a worker. */
@@ -129,7 +131,7 @@ export class FunctionTable {
   #count = 0;
   /** As of the last {@linkcode FunctionTable.sorted}. */
   #sorted: FunctionEntry[] = [];
-  /** Opened since then. */
+  /** Opened since then, in no particular order. */
   #added: FunctionEntry[] = [];
   #sortedVersion = 0;
 
@@ -164,8 +166,9 @@ export class FunctionTable {
   sorted(): readonly FunctionEntry[] {
     if (this.#sortedVersion === this.#version) return this.#sorted;
     const isOpen = ({ replicas }: FunctionEntry): boolean => replicas.length > 0;
-    this.#added = this.#added.filter(isOpen).sort(compareEntries);
-    this.#sorted = [...this.#sorted.filter(isOpen), ...this.#added].sort(compareEntries);
+    const added = this.#added.sort(compareEntries);
+    for (const entry of added) entry.addedAt = -1;
+    this.#sorted = [...this.#sorted.filter(isOpen), ...added].sort(compareEntries);
     this.#added = [];
     this.#sortedVersion = this.#version;
     return this.#sorted;
@@ -247,7 +250,8 @@ export class FunctionTable {
     if (far) {
       entry.engines++;
       entry.replicas.unshift(replica);
-    } else entry.replicas.push(replica);
+    } else if (entry.replicas.length > 0) entry.replicas.push(replica);
+    else entry.replicas = entry.ready = [replica]; // One that grows would have room for 17.
     if (entry.ready !== entry.replicas || !isPreferred(replica)) refreshReady(entry);
     if (check === undefined) entry.enforcedFormats++;
     if (own && ++entry.renamed === 1) this.#hideFromBytes(entry);
@@ -413,6 +417,7 @@ export class FunctionTable {
       renamed: 0,
       engines: 0,
       subject: undefined,
+      addedAt: this.#added.length,
     };
     const entries = this.#entries.get(namespace);
     if (entries) entries.set(id, entry);
@@ -458,14 +463,24 @@ export class FunctionTable {
     if (namespace === DEFAULT_NAMESPACE) this.#byBytes.remove(entry);
     if (entries.size === 0) this.#entries.delete(namespace);
     this.#idsChanged(entry, -1);
+    this.#forgetAdded(entry);
     return true;
+  }
+
+  /** A function that comes and goes without end must not be kept until a list is sorted. */
+  #forgetAdded({ addedAt }: FunctionEntry): void {
+    if (addedAt < 0) return;
+    const last = this.#added.pop()!;
+    if (addedAt === this.#added.length) return;
+    this.#added[addedAt] = last;
+    last.addedAt = addedAt;
   }
 
   /** Sums of integers of 30 bits stay exact, so what was added can be subtracted. */
   #idsChanged({ namespace, id }: FunctionEntry, sign: 1 | -1): void {
     this.#version++;
     this.#count += sign;
-    const key = viewOf(bytesOf(JSON.stringify([namespace, id])));
+    const key = viewOf(passingBytesOf(JSON.stringify([namespace, id])));
     const { byteLength } = key;
     this.#sums[0]! += sign * hashOf(key, 0, byteLength);
     this.#sums[1]! += sign * hashOf(key, 1, byteLength);

@@ -4,8 +4,11 @@
  * @module
  */
 import assert from "node:assert/strict";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { Random } from "../../tests/fakes/random.ts";
 import { FakeConnection } from "../../tests/fakes/fake_connection.ts";
-import { FunctionTable, type LoadBounds } from "./function_table.ts";
+import { compareEntries, FunctionTable, type LoadBounds } from "./function_table.ts";
 import { Peer } from "./peer.ts";
 
 const BOUNDS: LoadBounds = {
@@ -238,4 +241,39 @@ Deno.test("a function whose replicas are all draining stays registered, and a ne
   assert.deepEqual([pick(table, "math::add"), pick(table, "math::add")], ["b", "b"]);
   table.removePeer(b);
   assert.equal(pick(table, "math::add"), undefined);
+});
+
+Deno.test("FunctionTable.sorted() lists what is registered, after any additions and removals", () => {
+  const table = new FunctionTable();
+  const worker = peer("a");
+  const random = new Random(1);
+  const ids = Array.from({ length: 40 }, (_, i) => `f${i}`);
+  for (let step = 0; step < 5_000; step++) {
+    const id = random.pick(ids);
+    if (random.once(2)) register(table, worker, id);
+    else table.remove(worker, id);
+    if (!random.once(20)) continue;
+    const registered = [...table.entries()].sort(compareEntries);
+
+    assert.deepEqual(table.sorted().map((entry) => entry.id), registered.map(({ id }) => id));
+  }
+});
+
+Deno.test("FunctionTable keeps nothing of functions that come and go, though no list is sorted", async () => {
+  const table = new FunctionTable();
+  const worker = peer("a");
+  register(table, worker, "stays");
+  const gone = Array.from({ length: 3 }, (_, i) => {
+    register(table, worker, `gone${i}`);
+    const reference = new WeakRef(table.find(`gone${i}`)!);
+    table.remove(worker, `gone${i}`);
+    return reference;
+  });
+  register(table, worker, "after");
+  await new Promise((resolve) => setTimeout(resolve, 0)); // A new WeakRef holds for its job.
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+
+  assert.deepEqual(gone.map((reference) => reference.deref()), gone.map(() => undefined));
+  assert.deepEqual(table.sorted().map(({ id }) => id), ["after", "stays"]);
 });

@@ -59,7 +59,7 @@ export class Registrations {
     replaced: Holding = NO_HOLDING,
   ): Holding | ErrorBody {
     if (peer.isBuiltin) return NO_HOLDING;
-    const bytes = end - start;
+    const bytes = end - start | 0; // An integer, else V8 keeps an object for the number.
     const sum = peer.registeredBytes - replaced.bytes + bytes;
     if (sum > WORKER_REGISTRATIONS_BYTES_MAX) {
       const limit_bytes = WORKER_REGISTRATIONS_BYTES_MAX;
@@ -69,7 +69,7 @@ export class Registrations {
       return errorBody("overloaded", message, { bytes: sum, limit_bytes });
     }
     const memoryBytes = FIXED_BYTES + TEXT_COPIES * bytes +
-      PART_BYTES * partsIn(memory, start, end);
+        PART_BYTES * partsIn(memory, start, end) | 0;
     if (!this.#memory.take("registrations", memoryBytes)) {
       const message = `${what} is refused: the engine's memory is used up (engine.memory_mb); ` +
         "register it again later";

@@ -1,5 +1,5 @@
 // @ts-self-types="./engine_sdk_testing.d.ts"
-// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:5828243693ebff74e65f28a1c7a66046c21cdfa8839304674da69b8a9bdd9455
+// engine-sdk 0.1.0, built by sdk/build_npm.ts; sources sha256:03ba89ddda164c0119f97d0f4cc0196ca415f2e5a48d4b69af61bf913799ac12
 // sdk/typescript/wire/errors.ts
 var ERRORS = {
   function_not_found: {
@@ -1339,7 +1339,9 @@ function isPlain(message, type) {
 }
 var PLAIN = new Map([
   "invokefunction",
-  "invocationresult"
+  "invocationresult",
+  "registerfunction",
+  "registertrigger"
 ].map((type) => {
   const fields = Object.entries(FIELDS[type]);
   const required = fields.filter(([, kind]) => !kind.endsWith("?")).length;

@@ -25,14 +25,27 @@ const PASSING_CHARS_MAX = 4 * 1024;
 /** UTF-8 needs at most three bytes per UTF-16 code unit. */
 const BYTES_PER_CHAR_MAX = 3;
 
-/** Cuts memory into short-lived parts: an allocation costs four times what encoding does. */
-class Pieces {
-  #piece = new Uint8Array(PIECE_BYTES);
+/**
+ * Encodes texts into parts of larger memory, since an allocation costs four times what encoding
+ * does. A piece is freed when none of its parts is in use.
+ */
+export class Pieces {
+  readonly #bytes: number;
+  readonly #charsMax: number;
+  #piece: Uint8Array;
   #at = 0;
 
+  /** Pieces of so many bytes; a text of more than `charsMax` characters gets memory of its own. */
+  constructor(bytes: number, charsMax: number) {
+    this.#bytes = bytes;
+    this.#charsMax = charsMax;
+    this.#piece = new Uint8Array(bytes);
+  }
+
   encode(text: string): Uint8Array {
-    if (this.#at + text.length * BYTES_PER_CHAR_MAX > PIECE_BYTES) {
-      this.#piece = new Uint8Array(PIECE_BYTES);
+    if (text.length > this.#charsMax) return bytesOf(text);
+    if (this.#at + text.length * BYTES_PER_CHAR_MAX > this.#bytes) {
+      this.#piece = new Uint8Array(this.#bytes);
       this.#at = 0;
     }
     const start = this.#at;
@@ -41,11 +54,11 @@ class Pieces {
   }
 }
 
-const pieces = new Pieces();
+const pieces = new Pieces(PIECE_BYTES, PASSING_CHARS_MAX);
 
 /** As {@linkcode bytesOf}, for bytes that nothing keeps: they share memory with others. */
 export function passingBytesOf(text: string): Uint8Array {
-  return text.length > PASSING_CHARS_MAX ? bytesOf(text) : pieces.encode(text);
+  return pieces.encode(text);
 }
 
 /** A `DataView` of the same memory, for access by words. */

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { bytesEqual, bytesOf, hashOf, viewOf } from "./bytes.ts";
+import { bytesEqual, hashOf, passingBytesOf, Pieces, viewOf } from "./bytes.ts";
 
 /** Places of the first table; a table always has twice as many places as entries. */
 const PLACES_FIRST = 8;
@@ -106,30 +106,47 @@ export class SlotIndex {
   }
 }
 
+/** Ids share memory of this size: an array for each was a third of what a function takes. */
+const PIECE_BYTES = 1_024;
+/** A longer id has memory of its own. */
+const SHARED_CHARS_MAX = 128;
+/** A `Map` of V8 that grows moves all its entries at once, so there are so many, by the hash. */
+const PARTS = 64;
+
 /** An item and its encoded id. */
 interface Entry<Item> {
   readonly item: Item;
-  readonly id: DataView;
+  /** Memory of ids, of which this one has `bytes` bytes from `at` on. */
+  readonly view: DataView;
+  readonly at: number;
+  readonly bytes: number;
   /** Next item whose id has the same hash. */
   next: Entry<Item> | undefined;
 }
 
 /** Items by id, looked up by the UTF-8 bytes of the id without creating a string. */
 export class BytesIndex<Item extends { readonly id: string }> {
-  readonly #entries = new Map<number, Entry<Item>>();
+  readonly #parts = Array.from({ length: PARTS }, () => new Map<number, Entry<Item>>());
+  readonly #pieces = new Pieces(PIECE_BYTES, SHARED_CHARS_MAX);
+  /** Of the last piece. */
+  #view: DataView = new DataView(new ArrayBuffer(0));
 
   /** Adds an item; it must not be in the index yet. */
   add(item: Item): void {
-    const id = viewOf(bytesOf(item.id));
-    const hash = hashOf(id, 0, id.byteLength);
-    this.#entries.set(hash, { item, id, next: this.#entries.get(hash) });
+    const { buffer, byteOffset: at, length: bytes } = this.#pieces.encode(item.id);
+    if (this.#view.buffer !== buffer) this.#view = new DataView(buffer);
+    const view = this.#view;
+    const hash = hashOf(view, at, at + bytes);
+    const part = this.#partOf(hash);
+    part.set(hash, { item, view, at, bytes, next: part.get(hash) });
   }
 
   /** Removes an item; does nothing when it is not in the index. */
   remove(item: Item): void {
-    const id = viewOf(bytesOf(item.id));
+    const id = viewOf(passingBytesOf(item.id));
     const hash = hashOf(id, 0, id.byteLength);
-    let entry = this.#entries.get(hash);
+    const part = this.#partOf(hash);
+    let entry = part.get(hash);
     let before: Entry<Item> | undefined;
     while (entry && entry.item !== item) {
       before = entry;
@@ -137,20 +154,25 @@ export class BytesIndex<Item extends { readonly id: string }> {
     }
     if (!entry) return;
     if (before) before.next = entry.next;
-    else if (entry.next) this.#entries.set(hash, entry.next);
-    else this.#entries.delete(hash);
+    else if (entry.next) part.set(hash, entry.next);
+    else part.delete(hash);
   }
 
   /** The item whose id is in `view` from `start` to `end`. */
   find(view: DataView, start: number, end: number): Item | undefined {
-    let entry = this.#entries.get(hashOf(view, start, end));
+    const hash = hashOf(view, start, end);
     const bytes = end - start;
+    let entry = this.#partOf(hash).get(hash);
     while (entry) {
-      if (entry.id.byteLength === bytes && bytesEqual(view, start, entry.id, 0, bytes)) {
+      if (entry.bytes === bytes && bytesEqual(view, start, entry.view, entry.at, bytes)) {
         return entry.item;
       }
       entry = entry.next;
     }
     return undefined;
+  }
+
+  #partOf(hash: number): Map<number, Entry<Item>> {
+    return this.#parts[hash & PARTS - 1]!;
   }
 }

@@ -13,6 +13,7 @@ import {
   matchesAt,
   NO_BYTES,
   passingBytesOf,
+  Pieces,
   plainWordsAt,
   textOf,
   viewOf,
@@ -37,6 +38,20 @@ Deno.test("passingBytesOf() gives each text memory of its own, over the ends of 
   const memories = [...TEXTS, ...texts].map(passingBytesOf);
 
   assert.deepEqual(memories.map((each) => textOf(each, 0, each.length)), [...TEXTS, ...texts]);
+});
+
+Deno.test("Pieces share memory among short texts, and give a long one its own", () => {
+  const pieces = new Pieces(32, 5);
+
+  const [first, second, third, long] = ["abcd", "東é", "efghi", "abcdef"].map((text) =>
+    pieces.encode(text)
+  );
+
+  assert.deepEqual([first!.byteOffset, second!.byteOffset, third!.byteOffset], [0, 4, 9]);
+  assert.equal(first!.buffer, third!.buffer);
+  assert.notEqual(long!.buffer, first!.buffer);
+  assert.notEqual(pieces.encode("jklmn").buffer, pieces.encode("opqrs").buffer);
+  assert.equal(textOf(second!, 0, second!.length), "東é");
 });
 
 Deno.test("bytesOf() allocates new memory each time", () => {

@@ -218,8 +218,8 @@ function read(message: JsonObject, known: ReadonlySet<string>): { type: string }
 
 /**
  * Whether the parsed object can be used as it is: it has no unknown fields, no `null` that means
- * absent, and no field that has to be converted. This holds for nearly all calls and results, and
- * copying their fields took as long as parsing them.
+ * absent, and no field that has to be converted. This holds for nearly all calls, results and
+ * registrations, and copying their fields took as long as parsing them.
  */
 function isPlain(message: JsonObject, type: string): boolean {
   const fields = PLAIN.get(type);
@@ -252,9 +252,14 @@ function isPlain(message: JsonObject, type: string): boolean {
   return missing === 0;
 }
 
-/** The messages that {@linkcode isPlain} checks, with the kinds of their fields. */
+/**
+ * The messages that {@linkcode isPlain} checks, with the kinds of their fields. Those of
+ * registrations are kept as they are, and a parsed object is the smallest one.
+ */
 const PLAIN = new Map(
-  (["invokefunction", "invocationresult"] as const).map((type) => {
+  (
+    ["invokefunction", "invocationresult", "registerfunction", "registertrigger"] as const
+  ).map((type) => {
     const fields = Object.entries<string>(FIELDS[type]);
     const required = fields.filter(([, kind]) => !kind.endsWith("?")).length;
     return [type as string, { kinds: new Map(fields), required }] as const;

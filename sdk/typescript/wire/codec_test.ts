@@ -139,23 +139,35 @@ Deno.test("decodeEngineMessage() normalises a plain string in error", () => {
 });
 
 Deno.test("a message that is used as it was parsed equals one that is copied field by field", () => {
-  const texts = ["invocation_id", "function_id", "traceparent", "baggage", "caller"];
+  const required: Record<string, readonly string[]> = {
+    invokefunction: ["invocation_id", "function_id"],
+    invocationresult: ["invocation_id", "function_id"],
+    registerfunction: ["id"],
+    registertrigger: ["id", "trigger_type", "function_id"],
+  };
+  const texts = ["traceparent", "baggage", "caller", "description"];
+  texts.push(...Object.values(required).flat());
   const fitting: Record<string, Json[]> = {
     ...Object.fromEntries(texts.map((name) => [name, ["", "x", "a::b"]])),
     namespace: ["n"],
+    trigger_namespace: ["n"],
+    invocation: [{ url: "u" }],
     action: [{ type: "void", more: 1 }],
     timeout_ms: [1, 604_800_000],
     error: ["bare", { code: "c", message: "m" }],
-    ...Object.fromEntries(["metadata", "data", "result"].map((name) => [name, [0, {}, "x"]])),
+    ...Object.fromEntries(
+      ["metadata", "data", "result", "config"].map((name) => [name, [0, {}, "x"]]),
+    ),
     ["__proto__"]: [{}],
   };
   const others: Json[] = [null, 0, -1, 1.5, 604_800_001, "y".repeat(2_000), [], {}, false];
   let kept = 0;
   for (let seed = 0; seed < 5_000; seed++) {
     const random = new Random(seed);
-    const type = random.pick(["invokefunction", "invocationresult"]);
-    const fields = ["invocation_id", "function_id", ...Object.keys(fitting)]
-      .filter((_, at) => at < 2 ? !random.once(20) : random.once(3)).map((name) => {
+    const type = random.pick(Object.keys(required));
+    const first = required[type]!;
+    const fields = [...first, ...Object.keys(fitting)]
+      .filter((_, at) => at < first.length ? !random.once(20) : random.once(4)).map((name) => {
         const value = random.pick(random.once(9) ? others : fitting[name]!);
         return `"${name}":${JSON.stringify(value)}`;
       });
