@@ -77,7 +77,7 @@ export interface BodyOwner {
   readonly turns: BodyTurns;
 }
 
-/** A body as the payload has it: a large one is JSON text. */
+/** A body as the payload has it; JSON goes on as it came. */
 export type BodyValue = Json | JsonText;
 
 /**
@@ -246,11 +246,11 @@ function keepBytes(bytes: Uint8Array, { rules, owner }: Reading, text?: string):
   if (owner.keepsBytes) owner.received = kept(bytes, text);
 }
 
-function decode(bytes: Uint8Array, reading: Reading): Json {
+function decode(bytes: Uint8Array, reading: Reading): BodyValue {
   const { kind, type, rules, limits } = reading;
   const text = kind === "json" ? UTF_8.decode(bytes) : undefined;
   keepBytes(bytes, reading, text);
-  if (text !== undefined) return parseJson(text, rules.lenient_body);
+  if (text !== undefined) return checkedJson(text, rules.lenient_body);
   // Its bytes are in the payload.
   if (kind === "other" || bytes.length > limits.buffered_body_bytes_max) return null;
   try {
@@ -272,7 +272,8 @@ function kept(bytes: Uint8Array, text: string | undefined): Uint8Array | string 
   return isExact ? text : bytes.slice();
 }
 
-function parseJson(received: string, isLenient: boolean): Json {
+/** JSON that was checked: writing its value anew would lose digits, and take 0.3 µs and more. */
+function checkedJson(received: string, isLenient: boolean): JsonText | null {
   // The platform takes a byte order mark away from some bodies and not from others.
   const text = received.charCodeAt(0) === 0xfeff ? received.slice(1) : received;
   if (text === "") return null;
@@ -280,7 +281,8 @@ function parseJson(received: string, isLenient: boolean): Json {
     if (isTooDeep(text, BODY_DEPTH_MAX)) {
       throw new SyntaxError(`it is nested more deeply than ${BODY_DEPTH_MAX} levels`);
     }
-    return JSON.parse(text) as Json;
+    JSON.parse(text);
+    return new JsonText(text);
   } catch (error) {
     return notJson(error, isLenient);
   }

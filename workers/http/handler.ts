@@ -27,12 +27,13 @@ import { type CallStep, runCondition, runMiddleware, StepError } from "./middlew
 import {
   type CallSignal,
   cutTarget,
+  endPayload,
   hasTooManyParams,
-  makePayload,
-  payloadText,
   QUERY_PARAMS_MAX,
+  readQuery,
   type RunningRequest,
   type RunningRequests,
+  startPayload,
 } from "./request.ts";
 import {
   accepted,
@@ -122,9 +123,10 @@ interface RoutedRequest {
 
 /** A call that only has to be made. */
 interface ReadyCall {
-  readonly payload: JsonObject;
-  /** The body, if it is large; it is not in the payload then. */
-  readonly text: JsonText | undefined;
+  /** The payload without its end; see `startPayload`. */
+  readonly start: string;
+  /** Of a request for an upgrade, in place of that. */
+  readonly upgrade: JsonObject | undefined;
   readonly exchange: Exchange | undefined;
   /** The references to the channels of the exchange; see `Exchange.refsText`. */
   readonly refs: string;
@@ -332,7 +334,7 @@ export class RequestHandler {
     try {
       const reply = hasSteps(match) ? await this.#runBefore(routed, ready) : undefined;
       if (reply) return reply;
-      if (upgrade) return await this.#upgrade(routed, upgrade, ready.payload);
+      if (upgrade) return await this.#upgrade(routed, upgrade, inContext(ready.upgrade!, routed));
       const called = this.#callNow(routed, ready);
       isCalled = true;
       return called;
@@ -342,22 +344,22 @@ export class RequestHandler {
   }
 
   #prepare(routed: RoutedRequest, body: BodyValue): ReadyCall {
-    const { running, method, match, headers, query } = routed;
+    const { running: { request, rawBody }, method, match, query } = routed;
     const { upgrade, config: { enqueue } } = match.route.value;
-    // A large body is text, which goes behind the rest when the payload is sent.
-    const text = body instanceof JsonText ? body : undefined;
-    const value = body instanceof JsonText ? null : body;
-    const payload = makePayload(method, match, query, headers, value);
-    if (running.rawBody !== undefined) payload.raw_body_base64 = running.rawBody;
-    if (routed.context) payload.context = routed.context;
-    upgrade?.prepare(payload, running.request);
-    const exchange = upgrade || enqueue ? undefined : this.#exchangeOf(routed);
-    return { payload, text, exchange, refs: exchange?.refsText ?? "" };
+    const parts = { method, match, query, headers: request.headersJson, body, rawBody };
+    const start = startPayload(parts);
+    if (upgrade) {
+      const payload = JSON.parse(endPayload(start, undefined, "").text) as JsonObject;
+      upgrade.prepare(payload, request);
+      return { start, upgrade: payload, exchange: undefined, refs: "" };
+    }
+    const exchange = enqueue === undefined ? this.#exchangeOf(routed) : undefined;
+    return { start, upgrade: undefined, exchange, refs: exchange?.refsText ?? "" };
   }
 
-  #callNow(routed: RoutedRequest, { payload, text, exchange, refs }: ReadyCall): Called {
+  #callNow(routed: RoutedRequest, { start, exchange, refs }: ReadyCall): Called {
     const { function_id, namespace, metadata, config: { enqueue } } = routed.match.route.value;
-    const sent = payloadText(payload, text, refs);
+    const sent = endPayload(start, routed.context, refs);
     const call = this.#call(routed, function_id, sent, namespace, metadata, undefined, enqueue);
     return { result: enqueue === undefined ? call : accepted(call), exchange };
   }
@@ -374,19 +376,17 @@ export class RequestHandler {
   /** Condition and middleware of the route. */
   async #runBefore(
     routed: RoutedRequest,
-    { payload, text, refs }: ReadyCall,
+    { start, upgrade, refs }: ReadyCall,
   ): Promise<Reply | undefined> {
     const { config, namespace } = routed.match.route.value;
     if (config.condition_function_id !== undefined) {
       const call = this.#stepOf(routed, namespace);
-      const sent = payloadText(payload, text, refs);
+      const sent = upgrade ? inContext(upgrade, routed) : endPayload(start, routed.context, refs);
       const refusal = await runCondition(call, config.condition_function_id, sent);
       if (refusal) return refusal;
     }
     if (config.middleware_function_ids.length === 0) return undefined;
-    const reply = await this.#runMiddleware(config.middleware_function_ids, routed, namespace);
-    if (routed.context) payload.context = routed.context;
-    return reply;
+    return await this.#runMiddleware(config.middleware_function_ids, routed, namespace);
   }
 
   #exchangeOf({ running, match }: RoutedRequest): Exchange | undefined {
@@ -557,6 +557,11 @@ function hasSteps({ route: { value: { config } } }: Match<Target>): boolean {
   return config.condition_function_id !== undefined || config.middleware_function_ids.length > 0;
 }
 
+/** The payload of an upgrade with what middleware said so far. */
+function inContext(payload: JsonObject, { context }: RoutedRequest): JsonObject {
+  return context === undefined ? payload : { ...payload, context };
+}
+
 /** Whether the body broke off, so that no client is left to read a response. */
 function isBrokenOff(running: RunningRequest, error: unknown): boolean {
   return running.isReading && !(error instanceof EngineError);
@@ -569,8 +574,7 @@ function middlewareRequest(
   query: string,
   headers: PlainHeaders,
 ): JsonObject {
-  const { path_params, query_params } = makePayload(method, match, query, headers, null);
-  return { path_params: path_params!, query_params: query_params!, headers, method };
+  return { path_params: match.params, query_params: readQuery(query).last, headers, method };
 }
 
 function toEngineError(error: unknown): EngineError {

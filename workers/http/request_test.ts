@@ -7,12 +7,20 @@ import assert from "node:assert/strict";
 import { UNLIMITED_MEMORY } from "../../engine/ports/memory.ts";
 import { JsonText } from "../../sdk/typescript/json_text.ts";
 import type { CallRequest } from "../../sdk/typescript/options.ts";
-import type { Json } from "../../sdk/typescript/wire/protocol.ts";
+import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { FakeClock } from "../../tests/fakes/fake_clock.ts";
 import { failure, fakeHttp, json, servedRequest, settle } from "../../tests/fakes/fake_http.ts";
 import { LocalEngine } from "../../tests/fakes/local_engine.ts";
 import { MEMORY_WAIT_MS } from "../kit/held_memory.ts";
-import { CallSignal, cutTarget, payloadText, readQuery, RunningRequests } from "./request.ts";
+import {
+  CallSignal,
+  cutTarget,
+  endPayload,
+  type PayloadParts,
+  readQuery,
+  RunningRequests,
+  startPayload,
+} from "./request.ts";
 
 for (
   const [target, path, query] of [
@@ -51,19 +59,71 @@ Deno.test("readQuery() has every value of every key if one repeats", () => {
   assert.deepEqual(all, { a: ["1", "3"], b: ["2"], ["__proto__"]: ["p"] });
 });
 
-Deno.test("payloadText() has the payload, the text of a body and what is behind it", () => {
-  const payload = { path: "/a", body: null, query_string: "" };
-  const more = ',"response":{"channel_id":"c"}';
+/** Of a request to the route `GET /"a"/:id`. */
+const PARTS: PayloadParts = {
+  method: "HEAD",
+  match: { route: { id: "r", method: "GET", path: '/"a"/:id', value: null }, params: { id: 'x"' } },
+  query: "",
+  headers: '{"host":"a"}',
+  body: null,
+  rawBody: undefined,
+};
+const PAYLOAD = {
+  path: '/"a"/:id',
+  method: "HEAD",
+  path_params: { id: 'x"' },
+  query_params: {},
+  query_string: "",
+  headers: { host: "a" },
+  trigger: { type: "http", path: '/"a"/:id', method: "GET" },
+  body: null,
+};
 
-  assert.deepEqual(JSON.parse(payloadText(payload, undefined, "").text), payload);
-  const { text } = payloadText(payload, new JsonText("[1.00]"), more);
-  assert.equal(text, `{"path":"/a","query_string":"","body":[1.00]${more}}`);
+for (
+  const [name, parts, expected] of [
+    ["nothing more", {}, {}],
+    ["a query", { query: 'a="&b' }, { query_string: 'a="&b', query_params: { a: '"', b: "" } }],
+    ["a repeated key", { query: "a=1&a=2" }, {
+      query_string: "a=1&a=2",
+      query_params: { a: "2" },
+      query_params_all: { a: ["1", "2"] },
+    }],
+    ["a text as its body", { body: 'a"\n' }, { body: 'a"\n' }],
+    ["a form as its body", { body: { a: ["b"] } }, { body: { a: ["b"] } }],
+    ["JSON and its bytes", { body: new JsonText(" [1]\n"), rawBody: "IFsxXQo=" }, {
+      body: [1],
+      raw_body_base64: "IFsxXQo=",
+    }],
+  ] as [string, Partial<PayloadParts>, JsonObject][]
+) {
+  Deno.test(`the payload of a request with ${name} is JSON of all its members`, () => {
+    const start = startPayload({ ...PARTS, ...parts });
+
+    assert.deepEqual(JSON.parse(endPayload(start, undefined, "").text), {
+      ...PAYLOAD,
+      ...expected,
+    });
+    const context = { user: 1 };
+    const more = ',"response":{"channel_id":"c"}';
+    assert.deepEqual(JSON.parse(endPayload(start, context, more).text), {
+      ...PAYLOAD,
+      ...expected,
+      context,
+      response: { channel_id: "c" },
+    });
+  });
+}
+
+Deno.test("startPayload() changes no character of a JSON body", () => {
+  const body = new JsonText('{"a": 12345678901234567890, "a": 1.00, "b": "\\u0041"}');
+
+  assert.ok(startPayload({ ...PARTS, body }).endsWith(`,"body":${body.text}`));
 });
 
-Deno.test("payloadText() refuses a context that no payload can hold", () => {
+Deno.test("endPayload() refuses a context that no payload can hold", () => {
   const context = JSON.parse(`{"a":${"[".repeat(127)}${"]".repeat(127)}}`);
 
-  assert.throws(() => payloadText({ path: "/a", context }, undefined, ""), {
+  assert.throws(() => endPayload(startPayload(PARTS), context, ""), {
     code: "serialization_error",
   });
 });
