@@ -147,12 +147,12 @@ class AssembledEngine implements Engine {
   readonly #config: Config;
   readonly #finished = Promise.withResolvers<void>();
   readonly #stack = new AsyncDisposableStack();
-  readonly #schemas = this.#stack.use(createSchemas(systemClock, () => this.#ticks.look()));
   readonly #draining = new AbortController();
   /** What built-in workers still have to finish. */
   #delays = 0;
   readonly #faults: FaultReports;
   readonly #ticks = new TickBudget();
+  readonly #schemas = this.#stack.use(createSchemas(systemClock, this.#ticks));
   readonly #skipDrain = Promise.withResolvers<void>();
   #level: LogLevel;
   #project!: Project;

@@ -50,10 +50,10 @@ const LAYERS: readonly Layer[] = [
       "@nats-io/transport-node": /engine\/cluster\/nats_bus\.ts$/,
       yaml: /engine\/config\/yaml\.ts$/,
       "ipaddr.js": /engine\/served\/addresses\.ts$/,
-      ajv: /engine\/platform\/schema_(check|loading)\.ts$/,
+      ajv: /engine\/platform\/schema_(check|keywords|loading)\.ts$/,
       "@nats-io/jetstream": /engine\/cluster\/jet_stream\.ts$/,
       pg: /engine\/cluster\/postgres\.ts$/,
-      re2js: /engine\/platform\/schema_(check|loading)\.ts$/,
+      re2js: /engine\/platform\/schema_(check|keywords|loading)\.ts$/,
       "node:buffer":
         /engine\/transport\/(local_connection|serve_listener|frames|write_queue|socket)\.ts$/,
       "node:crypto": /./,

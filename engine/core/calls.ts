@@ -23,9 +23,15 @@ import type { Clock } from "../ports/clock.ts";
 import { BackPressure } from "./back_pressure.ts";
 import { type ErrorReplies, failure } from "./error_replies.ts";
 import type { FunctionEntry, LoadBounds, Replica } from "./function_table.ts";
-import { CALL_PARK_MS, type ParkedCall, type ParkedCalls, type Target } from "./parked_calls.ts";
+import {
+  CALL_PARK_MS,
+  type ParkedCall,
+  type ParkedCalls,
+  type Target,
+  targetOf,
+} from "./parked_calls.ts";
 import type { Invocation, Peer } from "./peer.ts";
-import { candidatesOf, type Placement, type PlacementSettings } from "./placement.ts";
+import { candidatesOf, COMPILING, type Placement, type PlacementSettings } from "./placement.ts";
 import { RunningCalls } from "./running_calls.ts";
 import { textOf } from "./wire/bytes.ts";
 import type { Envelope } from "./wire/envelope.ts";
@@ -95,6 +101,10 @@ export class Calls {
     this.#settings = settings;
     this.#newId = newId;
     this.#backPressure = new BackPressure(clock);
+    placement.onCompiling = {
+      compiling: ({ id, namespace }) => parked.expect(targetOf(id, namespace)),
+      compiled: ({ id, namespace }) => this.#compiled(targetOf(id, namespace)),
+    };
     const onDue = (call: Invocation): void => this.#onDue(call);
     const onEnd = (callee: Peer): void => this.#backPressure.ended(callee);
     this.#running = new RunningCalls({ clock, parked, observer, secret, onDue, onEnd });
@@ -178,7 +188,7 @@ export class Calls {
     const remainder = envelope?.kind === "call" ? envelope : callRemainder(call, frame);
     const bytes = remainder.end - remainder.idEnd;
     const chosen = this.#placement.choose(caller, call, bytes, frame.payload);
-    if (!chosen) return this.#park(caller, call, frame, remainder);
+    if (!chosen || chosen === COMPILING) return this.#park(caller, call, frame, remainder);
     if ("code" in chosen) return this.#errorReplies.refuse(caller, call, chosen, frame);
     const sent = ownRemainder(chosen, call, frame) ?? remainder;
     this.#start(caller, chosen, callerIdIn(call), call.timeout_ms, sent);
@@ -202,7 +212,14 @@ export class Calls {
     }
   }
 
-  /** Fails parked calls whose function no handover expects any more. */
+  /** The schema of a function for which its calls waited is compiled, or cannot be used. */
+  #compiled(target: Target): void {
+    this.#parked.stopExpecting(target);
+    this.startParked(target);
+    if (this.#parked.waitingFor(target).length > 0) this.failUnexpected();
+  }
+
+  /** Fails parked calls whose function nothing expects any more. */
   failUnexpected(): void {
     for (const parked of this.#parked.unexpected()) {
       if (this.#parked.find(parked.invocation) === parked) this.#giveUp(parked);
@@ -363,10 +380,13 @@ export class Calls {
    * an error such as an unknown queue, is that of the caller's call.
    */
   #enqueue(caller: Peer, call: InvokeFunction, action: EnqueueAction, frame: ParsedFrame): void {
+    if (this.#placement.mustWait(caller, call)) {
+      return this.#park(caller, call, frame, callRemainder(call, frame));
+    }
     const { request, remainder, payload } = enqueueRequest(call, action, this.#newId(), frame);
     const bytes = remainder.end - remainder.idEnd;
     const chosen = this.#placement.choose(caller, request, bytes, frame.payload);
-    if (!chosen && this.#parked.isExpected(request, caller)) {
+    if (chosen === COMPILING || !chosen && this.#parked.isExpected(request, caller)) {
       const error = this.#placement.checkPayload(caller, call, frame.payload);
       if (error) return this.#errorReplies.refuse(caller, call, error, frame);
       return this.#park(caller, request, frameOf(request, payload), remainder);
@@ -407,10 +427,13 @@ export class Calls {
     }
     const { range } = frame;
     if (!this.#parked.takeRoom(range.end - range.start)) {
-      const message = `Function ${call.function_id} is overloaded: ${TOO_MANY_WAIT}`;
+      const why = this.#placement.isCompiling(call) ? TOO_MANY_COMPILE : TOO_MANY_WAIT;
+      const message = `Function ${call.function_id} is overloaded: ${why}`;
       return this.#errorReplies.refuse(caller, call, failure("overloaded", message), frame);
     }
-    const invocation = this.#open(caller, call, callerIdIn(call), remainder, CALL_PARK_MS);
+    const { action, ...plain } = call;
+    const ids = callerIdIn(action?.type === "enqueue" ? plain : call);
+    const invocation = this.#open(caller, call, ids, remainder, CALL_PARK_MS);
     this.#parked.add({ caller, call, frame: frame.copy(), invocation });
   }
 
@@ -423,14 +446,41 @@ export class Calls {
     const call = frame.message as InvokeFunction;
     // PROTOCOL 3.3: the callee receives the remaining time.
     if (call.timeout_ms !== undefined) call.timeout_ms = Math.ceil(left);
+    if (call.action?.type === "enqueue") {
+      return this.#resumeEnqueue(caller, call, call.action, frame, invocation, left);
+    }
     const remainder = callRemainder(call, frame);
     const bytesLeft = remainder.end - remainder.idEnd;
     const chosen = this.#placement.choose(caller, call, bytesLeft, frame.payload);
-    if (!chosen) return;
+    if (!chosen || chosen === COMPILING) return;
     if ("code" in chosen) return this.#refuse(caller, call, invocation, chosen);
     const sent = ownRemainder(chosen, call, frame) ?? remainder;
     this.#running.assign(invocation, chosen, sent, left);
     this.#send(invocation, caller, chosen.entry, sent, now);
+  }
+
+  /** Puts a call into its queue that waited for the schema of its function. */
+  #resumeEnqueue(
+    caller: Peer,
+    call: InvokeFunction,
+    action: EnqueueAction,
+    frame: ParsedFrame,
+    invocation: Invocation,
+    left: number,
+  ): void {
+    if (this.#placement.mustWait(caller, call)) return;
+    const { request, remainder } = enqueueRequest(call, action, this.#newId(), frame);
+    const invalid = this.#placement.checkPayload(caller, call, frame.payload);
+    if (invalid) return this.#refuse(caller, call, invocation, invalid);
+    const bytes = remainder.end - remainder.idEnd;
+    const chosen = this.#placement.choose(caller, request, bytes, frame.payload);
+    if (!chosen || chosen === COMPILING) {
+      const error = this.#errorReplies.queueNotFoundError(caller, request, action.queue);
+      return this.#refuse(caller, call, invocation, error);
+    }
+    if ("code" in chosen) return this.#refuse(caller, call, invocation, chosen);
+    this.#running.assign(invocation, chosen, remainder, left);
+    this.#send(invocation, caller, chosen.entry, remainder, this.#clock.now());
   }
 
   /** Ends a parked call that cannot start. */
@@ -441,7 +491,9 @@ export class Calls {
 
   /** A parked call waited too long or in vain. */
   #giveUp({ caller, call, invocation }: ParkedCall): void {
-    const error = this.#errorReplies.functionNotFoundError(caller, call);
+    const error = this.#placement.isCompiling(call)
+      ? failure("overloaded", `Function ${call.function_id} is overloaded: ${COMPILES_LONG}`)
+      : this.#errorReplies.functionNotFoundError(caller, call);
     this.#refuse(caller, call, invocation, error);
   }
 
@@ -521,6 +573,8 @@ function stopped(reason: string): ErrorBody {
 const CANCELLED = failure("cancelled", "Invocation cancelled");
 const CALLER_LEFT = failure("cancelled", "The caller left before the result came");
 const TOO_MANY_WAIT = "too many calls wait for workers that are being restarted";
+const TOO_MANY_COMPILE = "too many calls wait for schemas that are being compiled";
+const COMPILES_LONG = "its request_format is still being compiled behind others";
 
 /** Whether an error is one that a handler meant: the engine's own stack would say nothing. */
 function isRefusal({ code, stacktrace }: ErrorBody): boolean {

@@ -3,7 +3,7 @@
  *
  * Sends nothing to callers. The payload is checked against the `request_format` of the chosen
  * replica; a schema is compiled for the first call that needs it, and an unusable one is reported
- * and not enforced.
+ * and not enforced. Calls of a function whose schema takes long to compile have to wait for it.
  *
  * @module
  */
@@ -33,8 +33,21 @@ export interface PlacementSettings extends LoadBounds {
   readonly validate_payloads: boolean;
 }
 
+/** The call has to wait until the schema of its replica is compiled. */
+export const COMPILING = "compiling";
+
+/** Learns for which functions schemas are compiled. */
+export interface CompilingListener {
+  /** Calls of the function wait from now on; each is followed by one compiled(). */
+  compiling(entry: FunctionEntry): void;
+  compiled(entry: FunctionEntry): void;
+}
+
 /** Chooses replicas. */
 export class Placement {
+  /** Set before the first call. */
+  onCompiling: CompilingListener | undefined;
+  readonly #compiling = new Set<Replica>();
   readonly #functions: FunctionTable;
   readonly #schemas: Schemas;
   readonly #errorReplies: ErrorReplies;
@@ -66,23 +79,25 @@ export class Placement {
   }
 
   /**
-   * The replica for a call, or an error; `undefined` when no replica is ready. `bytes` is the
-   * length of the call's remainder, which counts against the limits of the callee; `payload` is its
-   * payload if that was not parsed.
+   * The replica for a call, or an error; `undefined` when no replica is ready,
+   * {@linkcode COMPILING} when the call has to wait. `bytes` is the length of the call's remainder,
+   * which counts against the limits of the callee; `payload` is its payload if that was not parsed.
    */
   choose(
     caller: Peer,
     call: InvokeFunction,
     bytes: number,
     payload?: RawPayload,
-  ): Replica | ErrorBody | undefined {
+  ): Replica | ErrorBody | typeof COMPILING | undefined {
     const { function_id, namespace } = call;
     const entry = this.#functions.find(function_id, namespace);
     if (!entry) return undefined;
     const replica = this.#functions.pick(entry, bytes, this.#settings, caller) ??
       this.#functions.pickSelf(entry, caller, bytes, this.#settings);
     if (replica) {
-      const error = this.#payloadError(caller, replica, call, payload);
+      const error = this.#isCompiling(caller, replica)
+        ? COMPILING
+        : this.#payloadError(caller, replica, call, payload);
       if (error) replica.far?.ended();
       return error ?? replica;
     }
@@ -97,6 +112,41 @@ export class Placement {
   checkPayload(caller: Peer, call: InvokeFunction, payload?: RawPayload): ErrorBody | undefined {
     const replica = this.#functions.find(call.function_id, call.namespace)?.replicas.at(-1);
     return replica && this.#payloadError(caller, replica, call, payload);
+  }
+
+  /** Whether {@linkcode checkPayload} of such a call has to wait. */
+  mustWait(caller: Peer, { function_id, namespace }: InvokeFunction): boolean {
+    const replica = this.#functions.find(function_id, namespace)?.replicas.at(-1);
+    return replica !== undefined && this.#isCompiling(caller, replica);
+  }
+
+  /** Whether a schema of the function is being compiled. */
+  isCompiling({ function_id, namespace }: InvokeFunction): boolean {
+    if (this.#compiling.size === 0) return false;
+    const entry = this.#functions.find(function_id, namespace);
+    return entry?.replicas.some((replica) => this.#compiling.has(replica)) ?? false;
+  }
+
+  #isCompiling(caller: Peer, replica: Replica): boolean {
+    if (replica.check !== undefined || !this.#validates(caller)) return false;
+    if (this.#compiling.has(replica)) return true;
+    const { registration: { request_format }, peer, entry } = replica;
+    const isSoon = this.#schemas.compileSoon?.(request_format!, peer, (outcome) => {
+      this.#compiling.delete(replica);
+      if (outcome instanceof Error) this.#isUnusable(replica, outcome);
+      else replica.check = outcome;
+      this.onCompiling?.compiled(entry);
+    });
+    if (!isSoon) return false;
+    this.#compiling.add(replica);
+    this.onCompiling?.compiling(entry);
+    return true;
+  }
+
+  #isUnusable(replica: Replica, { message }: Error): void {
+    replica.check = null;
+    const detail = `${replica.entry.id}: ${message}`;
+    this.#errorReplies.warn(replica.peer, "request_format is not enforced", detail);
   }
 
   /**
@@ -134,15 +184,13 @@ export class Placement {
   /** The compiled schema of a replica; `null` when it has no usable one. */
   #checkOf(replica: Replica): SchemaCheck | null {
     if (replica.check === undefined) {
-      replica.check = null;
       try {
         replica.check = this.#schemas.compile(replica.registration.request_format!);
       } catch (thrown) {
-        const detail = `${replica.entry.id}: ${(thrown as Error).message}`;
-        this.#errorReplies.warn(replica.peer, "request_format is not enforced", detail);
+        this.#isUnusable(replica, thrown as Error);
       }
     }
-    return replica.check;
+    return replica.check ?? null;
   }
 }
 

@@ -12,7 +12,7 @@ import type { EngineEvent } from "../ports/events.ts";
 import { ErrorReplies } from "./error_replies.ts";
 import { type FunctionEntry, FunctionTable } from "./function_table.ts";
 import { Peer } from "./peer.ts";
-import { candidatesOf, Placement, TRACE_CANDIDATES_MAX } from "./placement.ts";
+import { candidatesOf, COMPILING, Placement, TRACE_CANDIDATES_MAX } from "./placement.ts";
 import { noopObserver } from "./router.ts";
 import { bytesOf } from "./wire/bytes.ts";
 import { Envelope } from "./wire/envelope.ts";
@@ -47,7 +47,8 @@ function setup() {
   const choose = (function_id: string, data: Json = 1, from = caller): string | undefined => {
     const call: InvokeFunction = { type: "invokefunction", function_id, data };
     const chosen = placement.choose(from, call, 10);
-    return chosen && ("code" in chosen ? chosen.code : chosen.peer.id);
+    if (!chosen || chosen === COMPILING) return chosen;
+    return "code" in chosen ? chosen.code : chosen.peer.id;
   };
   return { functions, events, placement, entry, caller, choose };
 }

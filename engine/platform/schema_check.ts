@@ -18,18 +18,18 @@ import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Schemas, ValidationError } from "../ports/schemas.ts";
+import type { Turns } from "../ports/turns.ts";
+import { replaceKeywords } from "./schema_keywords.ts";
 import { type Ajv, AJV_OPTIONS, SchemaLoading } from "./schema_loading.ts";
 import {
   CHECK_STEPS,
   countParts,
-  MEMBER_STEPS,
   type MeteredSchema,
   meterSchema,
   OutOfSteps,
-  type StepCost,
   Steps,
-  STEPS_KEYWORD,
 } from "./schema_steps.ts";
+import { SchemaTurns, type Stages } from "./schema_turns.ts";
 
 /** Longest schema that a worker may register, as JSON text. */
 export const SCHEMA_CHARS_MAX = 64 * 1024;
@@ -46,6 +46,8 @@ export const VALIDATION_TEXT_CHARS_MAX = 500;
 /** Subschemas of the compiled checks that are kept; the least recently used are compiled again. */
 export const COMPILED_SUBSCHEMAS_MAX = 20_000;
 
+/** Longest schema that compileSoon() leaves to compile(), which takes some 15 ms for it. */
+export const AT_ONCE_CHARS_MAX = 4 * 1024;
 /** Values with more parts than this are searched for their first error only. */
 const ALL_ERRORS_PARTS_MAX = 1_000;
 /**
@@ -61,9 +63,6 @@ const ALLOWED_CHARS_MAX = 200;
 const PATTERN_STEPS = { atLeast: 20, atMost: 200 } as const;
 const PATTERN_CHARS_PER_STEP = 2;
 const STEPS_PER_MS = 100_000;
-/** Steps of comparing one part of an item with all others, and characters that cost a step. */
-const UNIQUE_PART_STEPS = 40;
-const UNIQUE_CHARS_PER_STEP = 8;
 
 const TOO_MUCH_WORK: ValidationError = {
   path: "",
@@ -74,38 +73,78 @@ type Validate = ReturnType<Ajv["compile"]>;
 type Failure = NonNullable<Validate["errors"]>[number];
 type Schema = boolean | JsonObject;
 
+/** Turns of a thread whose current one can be ended. */
+export interface SchemaThread extends Turns {
+  /** Ends the turn behind the current message. */
+  look(): void;
+}
+
 /**
  * Makes the engine's {@linkcode Schemas}. Without a clock, prepare() loads the compiler at once;
- * `onCompile` is called behind each schema, since that takes longer than any other message.
+ * without a thread, every schema is compiled at once.
  */
 export function createSchemas(
   clock?: Pick<Clock, "now" | "after">,
-  onCompile: () => void = () => {},
+  thread?: SchemaThread,
 ): Schemas & Disposable {
   const compiled = new CompiledSchemas();
   const steps = new Steps();
   const loading = new SchemaLoading(clock);
+  const prepare = (): Promise<void> => loading.prepare();
+  const inTurns = thread && new SchemaTurns(thread, prepare);
+  const stagesOf = (raw: Json): Stages => compileInStages(raw, loading, compiled, steps);
   return {
-    prepare: () => loading.prepare(),
+    prepare,
     compile(raw) {
-      const usable = usableSchema(raw);
-      const { drafts } = loading;
-      if (!drafts.validateSchema(usable)) throw invalid(drafts.errorsText(drafts.errors));
-      const metered = meteredOf(usable);
-      const holder: Holder = { compiled: new CompiledSchema(metered, steps), id: 0 };
-      compiled.add(holder, metered.subschemas);
-      onCompile();
-      return (value) => {
-        if (holder.compiled) compiled.touch(holder);
-        else {
-          holder.compiled = new CompiledSchema(metered, steps);
-          compiled.add(holder, metered.subschemas);
-        }
-        return holder.compiled.check(value);
-      };
+      const check = resultOf(stagesOf(raw));
+      thread?.look(); // It took longer than most messages.
+      return check;
+    },
+    ...inTurns && {
+      compileSoon(raw, owner, onCompiled) {
+        const chars = sizeOf(raw);
+        const isLong = !loading.isLoaded || chars > AT_ONCE_CHARS_MAX;
+        if (!isLong || chars > SCHEMA_CHARS_MAX || !inTurns.hasRoom) return false;
+        inTurns.add(owner, stagesOf(raw), onCompiled);
+        return true;
+      },
     },
     [Symbol.dispose]: () => loading[Symbol.dispose](),
   };
+}
+
+function* compileInStages(
+  raw: Json,
+  loading: SchemaLoading,
+  compiled: CompiledSchemas,
+  steps: Steps,
+): Stages {
+  const usable = usableSchema(raw);
+  const { drafts } = loading;
+  if (!drafts.validateSchema(usable)) throw invalid(drafts.errorsText(drafts.errors));
+  yield;
+  const metered = meteredOf(usable);
+  yield;
+  const first = yield* compileMetered(metered, steps, false);
+  const holder: Holder = { compiled: new CompiledSchema(metered, steps, first), id: 0 };
+  compiled.add(holder, metered.subschemas);
+  return (value) => {
+    if (holder.compiled) compiled.touch(holder);
+    else {
+      const again = resultOf(compileMetered(metered, steps, false));
+      holder.compiled = new CompiledSchema(metered, steps, again);
+      compiled.add(holder, metered.subschemas);
+    }
+    return holder.compiled.check(value);
+  };
+}
+
+/** Runs all stages at once. */
+function resultOf<Result>(stages: Generator<void, Result, void>): Result {
+  for (;;) {
+    const { done, value } = stages.next();
+    if (done) return value;
+  }
 }
 
 /** The schema, if it is within its bounds, as 2020-12 whatever draft it names. */
@@ -197,10 +236,10 @@ class CompiledSchema {
   readonly #findFirst: Validate;
   #findAll: Validate | undefined;
 
-  constructor(metered: MeteredSchema, steps: Steps) {
+  constructor(metered: MeteredSchema, steps: Steps, findFirst: Validate) {
     this.#metered = metered;
     this.#steps = steps;
-    this.#findFirst = compileMetered(metered, steps, false);
+    this.#findFirst = findFirst;
   }
 
   check(value: Json): readonly ValidationError[] {
@@ -209,7 +248,7 @@ class CompiledSchema {
     if (countParts(value, ALL_ERRORS_PARTS_MAX + 1) > ALL_ERRORS_PARTS_MAX) return found;
     if (this.#metered.subschemas > ALL_ERRORS_SUBSCHEMAS_MAX) return found;
     // Compiled now, since most schemas never get an invalid value.
-    this.#findAll ??= compileMetered(this.#metered, this.#steps, true);
+    this.#findAll ??= resultOf(compileMetered(this.#metered, this.#steps, true));
     const all = this.#run(this.#findAll, value, ALL_ERRORS_STEPS, false);
     return all[0] === TOO_MUCH_WORK ? found : all;
   }
@@ -241,9 +280,22 @@ const INHERITED_NAME = new RegExp(
   `"(${Object.getOwnPropertyNames(Object.prototype).join("|")})"`,
 );
 
-/** Compiles in an instance of its own, so that no schema is kept longer and no `$id` collides. */
-function compileMetered(metered: MeteredSchema, steps: Steps, allErrors: boolean): Validate {
+/**
+ * Compiles in an instance of its own, so that no schema is kept longer and no `$id` collides. The
+ * platform's part, which parses the code, is a stage of its own: until then ajv has a stub.
+ */
+function* compileMetered(
+  metered: MeteredSchema,
+  steps: Steps,
+  allErrors: boolean,
+): Generator<void, Validate, void> {
   const { schema } = metered;
+  let source = "";
+  const process = (code: string, env?: { readonly schema: unknown }): string => {
+    if (env?.schema !== schema) return parsedOnce(code);
+    source = parsedOnce(code);
+    return "return () => false";
+  };
   try {
     const alone = new ajv.Ajv2020({
       ...AJV_OPTIONS,
@@ -252,12 +304,17 @@ function compileMetered(metered: MeteredSchema, steps: Steps, allErrors: boolean
       meta: false,
       validateSchema: false,
       inlineRefs: false, // A small schema with many references would become a large one.
-      code: { ...AJV_OPTIONS.code, regExp: linearExpressions(steps), process: parsedOnce },
+      code: { ...AJV_OPTIONS.code, regExp: linearExpressions(steps), process },
     });
-    replaceKeywords(alone, metered.allowed, steps);
-    const validate = alone.compile(schema);
-    if ("$async" in validate) throw new Error("it is asynchronous");
-    return validate;
+    const parts = replaceKeywords(alone, metered.allowed, steps);
+    yield;
+    const stub = alone.compile(schema);
+    if ("$async" in stub) throw new Error("it is asynchronous");
+    yield;
+    const make = new Function("self", "scope", source);
+    source = "";
+    yield* parts.compile();
+    return stub.schemaEnv.validate = Object.assign(make(alone, alone.scope.get()), stub);
   } catch (cause) {
     throw invalid(cause instanceof Error ? cause.message : String(cause), cause);
   }
@@ -269,154 +326,6 @@ function compileMetered(metered: MeteredSchema, steps: Steps, allErrors: boolean
  */
 function parsedOnce(source: string): string {
   return source.replace(/return (?=(?:async )?function validate)/, "return (") + ")";
-}
-
-/**
- * ajv's time grows with the square of what the code of a schema refers to, so the subschemas share
- * that: what each of them needs for itself stands in a list.
- */
-function replaceKeywords(alone: Ajv, allowed: readonly Json[], steps: Steps): void {
-  const costs: StepCost[] = [];
-  alone.addKeyword({
-    keyword: STEPS_KEYWORD,
-    schemaType: "array",
-    code({ gen, schema, data }) {
-      const apply = gen.scopeValue("func", { ref: steps.apply });
-      const own = gen.scopeValue("obj", { ref: costs });
-      const at = costs.push(schema as StepCost) - 1;
-      gen.code(ajv._`${apply}(${own}[${at}], ${data})`);
-    },
-  });
-  // In front of all others, those of numbers and texts included.
-  const { rules } = alone.RULES;
-  const group = rules.find(({ rules }) => rules.some(({ keyword }) => keyword === STEPS_KEYWORD))!;
-  const [counting] = group.rules.splice(-1);
-  rules.unshift({ rules: [counting!] });
-
-  // ajv's own compares all pairs of items: minutes for a long list.
-  const isSet = (items: readonly Json[]) => areUnique(items, steps);
-  alone.removeKeyword("uniqueItems").addKeyword({
-    keyword: "uniqueItems",
-    type: "array",
-    schemaType: "boolean",
-    code(cxt) {
-      if (!cxt.schema) return;
-      cxt.pass(ajv._`${cxt.gen.scopeValue("func", { ref: isSet })}(${cxt.data})`);
-    },
-    error: { message: "must NOT have duplicate items" },
-  });
-  // ajv's own count all characters of a text.
-  for (const [keyword, how] of [["minLength", "fewer"], ["maxLength", "more"]] as const) {
-    const isWithin = keyword === "minLength"
-      ? (text: string, min: number) => text.length >= min && !isShorter(text, min, steps)
-      : (text: string, max: number) => text.length <= max || isShorter(text, max + 1, steps);
-    alone.removeKeyword(keyword).addKeyword({
-      keyword,
-      type: "string",
-      schemaType: "number",
-      code(cxt) {
-        const run = cxt.gen.scopeValue("func", { ref: isWithin });
-        cxt.pass(ajv._`${run}(${cxt.data}, ${cxt.schema})`);
-      },
-      error: {
-        message: ({ schema }) => ajv.str`must NOT have ${how} than ${schema} characters`,
-      },
-    });
-  }
-  replaceComparisons(alone, allowed, steps);
-}
-
-/** ajv's own compare with each allowed value in turn. */
-function replaceComparisons(alone: Ajv, allowed: readonly Json[], steps: Steps): void {
-  alone.removeKeyword("enum").removeKeyword("const");
-  const tests: ((value: Json) => boolean)[] = [];
-  for (const keyword of ["enum", "const"] as const) {
-    alone.addKeyword({
-      keyword,
-      schemaType: "number",
-      code(cxt) {
-        const at = cxt.schema as number;
-        const listed = keyword === "enum" ? allowed[at] as Json[] : [allowed[at]!];
-        const own = cxt.gen.scopeValue("func", { ref: tests });
-        const place = tests.push(oneOf(listed, steps)) - 1;
-        cxt.pass(ajv._`${own}[${place}](${cxt.data})`);
-      },
-      error: {
-        message: keyword === "enum"
-          ? "must be equal to one of the allowed values"
-          : "must be equal to constant",
-        params: ({ schema }) => ajv._`{at: ${schema}}`,
-      },
-    });
-  }
-}
-
-/** Whether a text has fewer than `count` characters; those beyond the first 65,536 count as two. */
-function isShorter(text: string, count: number, steps: Steps): boolean {
-  if (text.length >= 2 * count) return false;
-  steps.take(text.length);
-  let pairs = 0;
-  for (let at = 0; at + 1 < text.length; at++) {
-    if (text.charCodeAt(at) >>> 10 === 0x36 && text.charCodeAt(at + 1) >>> 10 === 0x37) pairs++;
-  }
-  return text.length - pairs < count;
-}
-
-/** Whether a value is in a list. */
-function oneOf(listed: readonly Json[], steps: Steps): (value: Json) => boolean {
-  const isPlain = (value: Json) => value === null || typeof value !== "object";
-  const plain = new Set<Json>(listed.filter(isPlain));
-  const others = listed.filter((value) => !isPlain(value));
-  return (value) => plain.has(value) || others.some((other) => areEqual(other, value, steps));
-}
-
-/** Equality of JSON values; reads little more of `value` than `wanted` has. */
-function areEqual(wanted: Json, value: Json, steps: Steps): boolean {
-  if (wanted === null || typeof wanted !== "object") return wanted === value;
-  if (value === null || typeof value !== "object") return false;
-  if (Array.isArray(wanted) || Array.isArray(value)) {
-    return Array.isArray(wanted) && Array.isArray(value) && wanted.length === value.length &&
-      wanted.every((item, at) => areEqual(item, value[at]!, steps));
-  }
-  const names = Object.keys(wanted);
-  const isPart = names.every((name) =>
-    Object.hasOwn(value, name) && areEqual(wanted[name]!, value[name]!, steps)
-  );
-  if (!isPart) return false;
-  let count = 0;
-  for (const _name in value) count++; // The platform reads all of them before the first.
-  steps.take(count * MEMBER_STEPS);
-  return count === names.length;
-}
-
-function areUnique(items: readonly Json[], steps: Steps): boolean {
-  const seen = new Set<Json>();
-  const seenTexts = new Set<string>();
-  return items.every((item) => {
-    if (item !== null && typeof item === "object") {
-      return seenTexts.size < seenTexts.add(canonical(item, steps)).size;
-    }
-    takePart(item, steps);
-    return seen.size < seen.add(item).size;
-  });
-}
-
-/** A value as JSON with sorted members: objects with the same members are equal. */
-function canonical(value: Json, steps: Steps): string {
-  takePart(value, steps);
-  if (value === null || typeof value !== "object") return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, steps)).join()}]`;
-  const names = Object.keys(value).sort();
-  const members = names.map((name) => {
-    takePart(name, steps);
-    return `${JSON.stringify(name)}:${canonical(value[name]!, steps)}`;
-  });
-  return `{${members.join()}}`;
-}
-
-function takePart(part: Json, steps: Steps): void {
-  const chars = typeof part === "string" ? part.length : 0;
-  steps.take(UNIQUE_PART_STEPS + Math.floor(chars / UNIQUE_CHARS_PER_STEP));
 }
 
 /**

@@ -64,6 +64,11 @@ export class SchemaLoading implements Disposable {
     return this.#drafts!;
   }
 
+  /** Whether nothing is left to be loaded. */
+  get isLoaded(): boolean {
+    return this.#parts.length === 0;
+  }
+
   /** Loads the parts with rests between them; resolves when all are there. Never rejects. */
   prepare(): Promise<void> {
     return this.#loaded ??= new Promise((resolve) => this.#loadSome(resolve));

@@ -29,4 +29,14 @@ export interface Schemas {
    * @throws {EngineError} `invalid_schema` when it is no usable schema or needs remote documents.
    */
   compile(schema: Json): SchemaCheck;
+  /**
+   * Compiles a schema in turns of its own if compile() would delay other work for long; `false`: it
+   * would not. `onCompiled` is called later, with the check or with what compile() would throw.
+   * Owners of schemas, such as workers, take turns.
+   */
+  compileSoon?(
+    schema: Json,
+    owner: object,
+    onCompiled: (outcome: SchemaCheck | Error) => void,
+  ): boolean;
 }

@@ -48,8 +48,14 @@ const POLL_TICKS = 62;
  * without a rest it would wait for the next such message at each step.
  */
 export const LONG_MS = 20;
-/** How long only other work has turns then. */
+/**
+ * How long only other work has turns then: a share of what was used, since what other processes
+ * have to do by then grows with it.
+ */
 export const REST_MS = 4;
+/** See {@linkcode REST_MS}. */
+export const REST_MS_MAX = 20;
+const REST_SHARE = 1 / 5;
 /** Bytes that count as one message, for reads and writes without one. */
 export const CREDIT_BYTES = 16 * 1024;
 
@@ -173,28 +179,30 @@ export class TickBudget implements Pace, Turns {
   /** Accounts for what ran until now, unless it goes on. */
   #ran(now: number, next?: Work): void {
     const work = this.#running;
-    if (work && now - this.#runningSince >= LONG_MS) this.#makeRest(work, now);
+    const ms = now - this.#runningSince;
+    if (work && ms >= LONG_MS) this.#makeRest(work, ms, now);
     else if (work && work === next) return;
     this.#running = undefined;
     this.#runningSince = now;
   }
 
-  #makeRest(work: Work, now: number): void {
-    if (this.#platform.after) this.#resting.set(work, now + REST_MS);
+  #makeRest(work: Work, usedMs: number, now: number): void {
+    if (!this.#platform.after) return;
+    const ms = Math.max(REST_MS, Math.min(REST_SHARE * usedMs, REST_MS_MAX));
+    this.#resting.set(work, now + ms);
   }
 
   /** Whether work used so much at once, a short time ago, that it has to rest. */
   #mustRest(work: Work): boolean {
-    if (this.#resting.size === 0) return false;
-    const until = this.#resting.get(work);
-    if (until === undefined) return false;
-    if (this.#platform.now() < until) return true;
-    this.#resting.delete(work);
-    return false;
+    return this.#resting.size > 0 && this.#restMs(work) > 0;
+  }
+
+  #restMs(work: Work): number {
+    return (this.#resting.get(work) ?? 0) - this.#platform.now();
   }
 
   #rest(work: Work): void {
-    this.#platform.after!(REST_MS, () => this.queueLast(work));
+    this.#platform.after!(Math.max(0, this.#restMs(work)), () => this.queueLast(work));
   }
 
   get #waiting(): number {
@@ -294,7 +302,7 @@ export class TickBudget implements Pace, Turns {
       this.isSpent();
       const ms = this.#lookedAt - start;
       this.#usedMs.set(work, (this.#usedMs.get(work) ?? 0) + ms);
-      if (ms >= LONG_MS) this.#makeRest(work, this.#lookedAt);
+      if (ms >= LONG_MS) this.#makeRest(work, ms, this.#lookedAt);
       if (this.#deferred > deferred) last = work;
       if (hasMore) this.#mustRest(work) ? this.#rest(work) : this.#queue.push(work);
     }

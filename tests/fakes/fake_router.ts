@@ -83,6 +83,7 @@ export function fakeRouter(
   memory: MemoryBudget = UNLIMITED_MEMORY,
   absences: Absences = NO_ABSENCES,
   served: ServedFunctions = NO_SERVED_FUNCTIONS,
+  schemas: Schemas = fakeSchemas,
 ): FakeRouter {
   const clock = new FakeClock();
   const events: EngineEvent[] = [];
@@ -92,7 +93,7 @@ export function fakeRouter(
   const newId = () => `00000000-0000-4000-9000-${String(++ids).padStart(12, "0")}`;
   const router = new Router({
     clock,
-    schemas: { ...fakeSchemas, prepare: () => Promise.resolve(void prepared++) },
+    schemas: { ...schemas, prepare: () => Promise.resolve(void prepared++) },
     settings: { ...DEFAULT_SETTINGS, ...settings },
     newId,
     report: (event) => events.push(event),

@@ -111,9 +111,12 @@ export const PATTERN_ATTACKS: readonly Heavy[] = [
     name: "schemas of 60 KiB to be compiled",
     async act(setting) {
       const count = setting.campaign.choose(2, 10);
+      const title = "t".repeat(300); // 481 subschemas are as many as a schema of any size may have.
       const parts = Array.from(
-        { length: 600 },
-        (_, i) => `"p${i}":{"anyOf":[{"type":"string","minLength":${i}},{"type":"number"}]}`,
+        { length: 160 },
+        (_, i) =>
+          `"p${i}":{"anyOf":[{"type":"string","minLength":${i}},{"type":"number"}],` +
+          `"title":"${title}"}`,
       );
       await offer(
         setting,
