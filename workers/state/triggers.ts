@@ -88,8 +88,11 @@ interface Subscription {
   readonly trigger: TriggerInstance;
   readonly filter: string;
   readonly condition: string | undefined;
-  /** By scope and key: resolves when the last call has been sent. */
-  readonly pending: Map<string, Promise<void>>;
+  /**
+   * By scope and key: resolves when the last call has been sent. `undefined` before the first
+   * change that waits for a condition: an empty `Map` takes 400 bytes.
+   */
+  pending: Map<string, Promise<void>> | undefined;
   /** Changes that wait for the condition. */
   waiting: number;
   waitingBytes: number;
@@ -144,7 +147,7 @@ export class ChangeTriggers<Event extends object> {
       trigger,
       filter,
       condition,
-      pending: new Map(),
+      pending: undefined,
       waiting: 0,
       waitingBytes: 0,
       reportedAt: -Infinity,
@@ -229,7 +232,7 @@ export class ChangeTriggers<Event extends object> {
     event: Event,
     bytes: number,
   ): void {
-    const { pending } = subscription;
+    const pending = subscription.pending ??= new Map();
     const isFull = subscription.waiting >= CONDITION_EVENTS_MAX ||
       subscription.waitingBytes + bytes > CONDITION_BYTES_MAX && subscription.waiting > 0;
     if (isFull) return this.#reportDropped(subscription, condition);
