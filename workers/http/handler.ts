@@ -9,7 +9,7 @@
  */
 import type { MemoryBudget } from "../../engine/ports/memory.ts";
 import type { Log } from "../../engine/ports/log.ts";
-import { JsonText } from "../../sdk/typescript/json_text.ts";
+import type { JsonText } from "../../sdk/typescript/json_text.ts";
 import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Action, Json, JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { type HttpConfig, type HttpTriggerConfig, OPENAPI_PATH } from "./config.ts";

@@ -168,7 +168,7 @@ Deno.test("HeadReader shares headers among equal ones only, and reads each first
   assert.equal(other!.headers.json, '{"host":"b","connection":"x"}');
 });
 
-Deno.test("HeadReader keeps no head that is refused or long, nor one it was told to forget", () => {
+Deno.test("HeadReader keeps no head that is refused or long, nor any after forget()", () => {
   const reader = new HeadReader();
   const text = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
   const long = `GET /${"a".repeat(2_048)} HTTP/1.1\r\nhost: a\r\n\r\n`;
