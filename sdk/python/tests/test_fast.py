@@ -281,7 +281,7 @@ class OwnLoop(asyncio.SelectorEventLoop):
 
 
 def made() -> str:
-    loop = new_loop()
+    loop = new_loop(asyncio.SelectorEventLoop)
     loop.close()
     return f"{type(loop).__module__}.{type(loop).__name__}"
 

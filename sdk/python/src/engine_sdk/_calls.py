@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from ._codec import check_size, encode, encode_ids, encode_trace, quote
 from ._context import CallContext
-from ._errors import ErrorBody, InvocationError, invocation_error
+from ._errors import ErrorBody, InvocationError, invocation_error, normalise_error
 from ._registrations import encode_if
 from ._requests import (
     TriggerRequest,
@@ -95,6 +95,18 @@ class Call:
         self.done = True
         if self.settle is not None:
             self.settle(result, error)
+
+
+def outcome(message: dict[str, Any]) -> tuple[Any, ErrorBody | None]:
+    """
+    Read the result and the error of an ``invocationresult``.
+
+    Raises:
+        ValueError: When the error is malformed.
+
+    """
+    error = message.get("error")
+    return message.get("result"), None if error is None else normalise_error(error)
 
 
 class PendingCalls:

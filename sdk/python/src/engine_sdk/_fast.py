@@ -106,20 +106,18 @@ def find_extra(name: str) -> ModuleType | None:
         return None  # Not installed, or not built for this Python.
 
 
-def new_loop() -> asyncio.AbstractEventLoop:
+def new_loop(plain: Callable[[], asyncio.AbstractEventLoop]) -> asyncio.AbstractEventLoop:
     """
-    Create the event loop of a worker's thread: uvloop's if installed.
+    Create the event loop of a worker's thread: uvloop's if installed, else a ``plain`` one.
 
     A program that set its own event loop policy gets a loop of that policy.
     """
     loop = asyncio.new_event_loop()
     if sys.platform == "win32" or type(loop) is not asyncio.SelectorEventLoop:
         return loop
-    uvloop = find_extra("uvloop")
-    if uvloop is None:
-        return loop
     loop.close()
-    made: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    uvloop = find_extra("uvloop")
+    made: asyncio.AbstractEventLoop = plain() if uvloop is None else uvloop.new_event_loop()
     return made
 
 

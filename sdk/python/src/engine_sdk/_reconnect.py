@@ -107,6 +107,11 @@ class Reconnector:
         self._last_logged = ""
         self._state: ConnectionState | None = None
 
+    @property
+    def transport(self) -> Transport | None:
+        """The open connection."""
+        return self._transport
+
     def output_ready(self) -> None:
         """Schedule a flush for the end of this loop iteration."""
         if not self._is_due and self._transport is not None:

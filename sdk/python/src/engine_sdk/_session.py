@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from ._calls import Call, PendingCalls
+from ._calls import Call, PendingCalls, outcome
 from ._codec import (
     Invocation,
     TriggerInstance,
@@ -277,6 +277,18 @@ class Session:
             self._host.deadline_set(call.deadline)
         self._host.output_ready()
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it is connected, with no call under way and nothing to write."""
+        return self._open and not len(self._pending) and not len(self._outbox)
+
+    def adopt_call(self, call: Call) -> None:
+        """Wait for the end of a call that was written on this connection without `start_call`."""
+        call.sent = True
+        if not call.done:
+            self._pending.add(call)
+            self._host.deadline_set(call.deadline)
+
     def _refuse_call(self, call: Call, error: ErrorBody) -> None:
         if call.settle is None:
             log.warning("[engine] Dropped a call of %s: %s", call.function_id, error["message"])
@@ -368,9 +380,7 @@ class Session:
         call = self._pending.get(message.get("invocation_id"))
         if call is None:
             return  # Late: the call has ended.
-        error = message.get("error")
-        body = None if error is None else normalise_error(error)
-        self._pending.end(call, message.get("result"), body)
+        self._pending.end(call, *outcome(message))
 
     def _on_progress(self, message: dict[str, Any]) -> None:
         call = self._pending.get(message.get("invocation_id"))

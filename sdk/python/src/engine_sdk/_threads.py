@@ -200,7 +200,7 @@ class Mailbox:
     Work for one loop from any thread, oldest first; wakes the loop once per batch.
 
     Waking the loop of another thread costs a system call, more than most of the work. Takes no
-    lock, because a signal handler may interrupt the loop's thread anywhere.
+    lock, because a signal handler may interrupt either thread anywhere, raise, and put work itself.
     """
 
     def __init__(
@@ -214,8 +214,16 @@ class Mailbox:
         """Identifier of the thread that runs the loop."""
         self._emptied = emptied
         self._works: deque[Work] = deque()
-        self._is_woken = False
+        self._round = object()
+        """Replaced when the loop has emptied the mailbox."""
+        self._woken_round: object = None
+        """The last one that the loop was woken for: while it is the present one, it will come."""
         self._is_closed = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the loop has begun all work."""
+        return not self._works
 
     def put(self, work: Work) -> None:
         """Run ``work``: now in the loop's thread, from other threads in the order of arrival."""
@@ -225,10 +233,10 @@ class Mailbox:
         self._works.append(work)
         if self._is_closed:
             self._do(len(self._works))  # The loop has ended.
-        elif not self._is_woken:
-            self._is_woken = True
+        elif (awaited := self._round) is not self._woken_round:
             with contextlib.suppress(RuntimeError):  # The loop is closed.
                 self.loop.call_soon_threadsafe(self._empty)
+            self._woken_round = awaited  # Not before: it may be interrupted until here.
 
     def close(self) -> None:
         """Run the remaining work; later work runs in the thread that puts it."""
@@ -240,10 +248,10 @@ class Mailbox:
             # Work that arrives meanwhile waits, so that the loop can do other things in between.
             self._do(len(self._works))
         finally:  # Also when Ctrl-C interrupts it.
-            self._is_woken = False
-            # Checked after the flag is cleared: earlier puts did not wake the loop.
+            self._round = object()
+            # Checked after the round has changed: earlier puts did not wake the loop.
             if self._works:
-                self._is_woken = True
+                self._woken_round = self._round
                 self.loop.call_soon(self._empty)
         self._emptied()
 

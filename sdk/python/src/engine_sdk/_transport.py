@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import math
 import os
 import re
 import socket
@@ -195,6 +196,8 @@ class _Connection(ClientConnection):
     """Time of the last input, parts of a message included."""
     received: Callable[[list[str]], None] | None = None
     writable: Callable[[], None] | None = None
+    unparsed: float = 0
+    """Bytes of a frame that is not complete; infinity: not known."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -208,12 +211,19 @@ class _Connection(ClientConnection):
 
     def data_received(self, data: bytes) -> None:
         self.heard = self.loop.time()
+        if self.protocol.state is State.CONNECTING:
+            _, head_ends, rest = data.partition(b"\r\n\r\n")
+            self.unparsed += len(rest) if head_ends else math.inf
+        else:
+            self.unparsed += len(data)
         super().data_received(data)
         self._deliver()
         if self.protocol.state not in (State.CONNECTING, State.OPEN):
             self._end_soon()
 
     def process_event(self, event: Any) -> None:
+        if isinstance(event, Frame):
+            self.unparsed -= _frame_size(len(event.data))
         if not isinstance(event, Frame) or event.opcode not in _DATA:
             super().process_event(event)
             return
@@ -234,6 +244,18 @@ class _Connection(ClientConnection):
             self.protocol.fail(1007, f"{error.reason} at position {error.start}")
             self.send_data()
             self._end_soon()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is open and no frame is under way, in or out."""
+        is_between = not self.unparsed and not self._parts and self.protocol.state is State.OPEN
+        transport = self.transport
+        return (
+            is_between
+            and not transport.is_closing()
+            and not transport.get_write_buffer_size()
+            and transport.is_reading()
+        )
 
     def listen(self, received: Callable[[list[str]], None], writable: Callable[[], None]) -> None:
         self.received, self.writable = received, writable
@@ -281,6 +303,8 @@ class WebSocketTransport:
         self.batch = connection.subprotocol == BATCH_PROTOCOL
         connection.heard = connection.loop.time()
         wire = connection.transport.get_extra_info("socket")
+        is_plain = wire is not None and connection.transport.get_extra_info("ssl_object") is None
+        self._fd: int | None = wire.fileno() if is_plain else None
         if wire is not None:
             with contextlib.suppress(OSError):
                 wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -306,6 +330,21 @@ class WebSocketTransport:
             else:
                 protocol.send_binary(frame)
         transport.write(b"".join(protocol.data_to_send()))
+
+    def idle_fd(self) -> int | None:
+        """Return the socket, if another thread can read and write whole frames there now."""
+        return self._fd if self._connection.is_idle else None
+
+    def note_input(self) -> None:
+        """Note that the peer has sent something to another thread."""
+        self._connection.heard = self._connection.loop.time()
+
+    def resume(self, unsent: bytes, received: bytes) -> None:
+        """Continue with what another thread has begun to send, and with what it received."""
+        if unsent:
+            self._connection.transport.write(unsent)
+        if received:
+            self._connection.loop.call_soon(self._connection.data_received, received)
 
     async def drain(self) -> None:
         """Wait until the connection is no longer full."""
@@ -366,6 +405,11 @@ def failure_text(error: BaseException) -> str:
     if isinstance(error, (asyncio.TimeoutError, TimeoutError)):
         return "no answer in time"
     return str(error) or type(error).__name__
+
+
+def _frame_size(payload: int) -> int:
+    """Return the size of a frame of a server."""
+    return payload + (2 if payload < 126 else 4 if payload < 65536 else 10)
 
 
 def _closed_by(closed: Close | None) -> str:

@@ -282,9 +282,10 @@ class Worker:
         blocking = may_block("trigger()", "trigger_async(...)")
         answer = ThreadWaiter(call, request.get("on_progress"))
         unwatch = None if context is None else context.watch(lambda: self._cancel(call))
-        self._start(call)
         try:
             with blocking:
+                if not ((direct := self._thread.direct) and direct.exchange(call)):
+                    self._start(call)
                 return answer.wait(now_ms)
         except BaseException:
             self._cancel(call)  # No effect on a call that has ended.

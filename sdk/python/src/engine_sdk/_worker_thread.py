@@ -21,6 +21,7 @@ from typing import Final
 from ._calls import Call
 from ._channels import ChannelHost
 from ._codec import Invocation, TriggerInstance
+from ._direct import DirectCalls, LendingLoop
 from ._errors import ErrorBody, invalid
 from ._fast import new_loop
 from ._handlers import Runner
@@ -88,7 +89,7 @@ class WorkerThread(threading.Thread):
         self.fails_fast = when_disconnected == "fail"
         """Whether calls fail while there is no connection."""
         self._lookups = ThreadPool(THREADS_LOOKUP_MAX)
-        self._loop = new_loop()
+        self._loop = new_loop(LendingLoop)
         self._loop.set_default_executor(LoopExecutor(self._lookups))
         self.telemetry: Telemetry | None = None
         """None: telemetry is off."""
@@ -116,6 +117,12 @@ class WorkerThread(threading.Thread):
         self.ended: ErrorBody | None = None
         """The error of calls, once the worker shuts down."""
         self._mailbox = Mailbox(self._loop, emptied=self._reconnector.flush)
+        self.direct: DirectCalls | None = None
+        """Calls without the loop; None: it cannot lend its connection."""
+        if isinstance(self._loop, LendingLoop):
+            self.direct = self._loop.selector.calls = DirectCalls(
+                self._loop, self.session, self._reconnector, self._mailbox, now_ms
+            )
 
     def post(self, work: Work) -> None:
         """Run ``work`` in this thread: now if called there, else in the order of arrival."""

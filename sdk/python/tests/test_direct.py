@@ -1,0 +1,598 @@
+"""Sync calls whose thread does their I/O: at each instruction it may fail, stop or be entered."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from websockets.protocol import State
+from websockets.sync.server import ServerConnection
+
+from conftest import QUICK
+from direct_engine import At, Message, SocketEngine, framed, result_of
+from engine_sdk import (
+    InitOptions,
+    InvocationError,
+    Worker,
+    _direct,
+    register_worker,
+)
+from engine_sdk._calls import Call
+from engine_sdk._direct import DirectCalls
+from engine_sdk._lease import Lease, load_system
+from engine_sdk._transport import WebSocketTransport
+from fakes import LIMIT_S
+
+
+@pytest.fixture(autouse=True)
+def plain_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGINE_SDK_FAST", "0")
+    monkeypatch.setenv("OTEL_ENABLED", "false")
+    if load_system() is None:
+        pytest.skip("this Python or system has no direct calls")
+
+
+@pytest.fixture
+def engine() -> Iterator[SocketEngine]:
+    engine = SocketEngine()
+    yield engine
+    engine.server.shutdown()
+
+
+@pytest.fixture
+def worker(engine: SocketEngine) -> Iterator[Worker]:
+    with register_worker(engine.url, InitOptions(reconnect=QUICK)) as worker:
+        yield worker
+
+
+def echo(worker: Worker, payload: Any = None) -> Any:
+    return worker.trigger({"function_id": "echo", "payload": payload})
+
+
+def direct_of(worker: Worker) -> DirectCalls:
+    assert worker._thread.direct is not None
+    return worker._thread.direct
+
+
+def wait_until(holds: Callable[[], bool], do: Callable[[], object] = lambda: None) -> None:
+    ends_at = time.monotonic() + LIMIT_S
+    while not holds():
+        assert time.monotonic() < ends_at, "never held"
+        do()
+        time.sleep(0)
+
+
+def lent(worker: Worker) -> Lease:
+    """Call until the loop lends the connection; returns the lease."""
+    offers = direct_of(worker)._offers
+    wait_until(lambda: bool(offers), lambda: echo(worker))
+    return offers[0]
+
+
+class Interrupted(Exception):  # noqa: N818 - not an error
+    """What a signal handler raises."""
+
+
+def interrupt(*_: object) -> None:
+    raise Interrupted
+
+
+def test_the_loop_sleeps_while_a_thread_calls(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+    start, session = worker._thread.start_call, worker._thread.session
+
+    def count(call: Call) -> None:
+        started.append(call.function_id)
+        start(call)
+
+    monkeypatch.setattr(worker._thread, "start_call", count)
+
+    def in_a_row() -> bool:
+        before = len(started)
+        assert [echo(worker, n) for n in range(50)] == list(range(50))
+        return len(started) == before
+
+    wait_until(in_a_row)
+    assert session.is_quiet
+
+
+def test_an_exception_at_any_instruction_loses_nothing(
+    worker: Worker, engine: SocketEngine
+) -> None:
+    ran = True
+    instruction = 0
+    while ran:
+        lent(worker)
+        with At(instruction, interrupt) as at, contextlib.suppress(Interrupted):
+            assert echo(worker, {"n": instruction}) == {"n": instruction}
+            assert not at.has_run, "the exception was swallowed"
+        ran, instruction = at.has_run, instruction + 1
+        assert [echo(worker, n) for n in range(2)] == [0, 1]
+
+    assert instruction > 200
+    assert engine.connections == 1
+    wait_until(lambda: worker._thread.session.is_quiet)
+
+
+def test_a_call_within_a_call_works_at_any_instruction(
+    worker: Worker, engine: SocketEngine
+) -> None:
+    inner: list[Any] = []
+    ran = True
+    instruction = 0
+    while ran:
+        lent(worker)
+        with At(instruction, lambda: inner.append(echo(worker, "inner"))) as at:
+            assert echo(worker, {"n": instruction}) == {"n": instruction}
+        ran, instruction = at.has_run, instruction + 1
+
+    assert inner == ["inner"] * (instruction - 1)
+    assert instruction > 200
+    assert engine.connections == 1
+
+
+def test_a_thread_that_stops_at_any_instruction_holds_nothing_back(
+    worker: Worker, engine: SocketEngine
+) -> None:
+    def other() -> None:
+        thread = threading.Thread(target=lambda: results.append(echo(worker, "other")), daemon=True)
+        thread.start()
+        thread.join(LIMIT_S)
+        assert not thread.is_alive(), "the other thread waits for this one"
+
+    results: list[Any] = []
+    ran = True
+    instruction = 0
+    while ran:
+        lent(worker)
+        with At(instruction, other) as at:
+            assert echo(worker, {"n": instruction}) == {"n": instruction}
+        ran, instruction = at.has_run, instruction + 1
+
+    assert results == ["other"] * (instruction - 1)
+    assert engine.connections == 1
+
+
+def test_an_interrupted_call_is_cancelled(
+    worker: Worker, engine: SocketEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled = threading.Event()
+    engine.answers["slow"] = lambda *_: os.kill(os.getpid(), signal.SIGALRM)
+    cancel = worker._thread.session.cancel_call
+
+    def note(call: Call) -> None:
+        cancel(call)
+        cancelled.set()
+
+    monkeypatch.setattr(worker._thread.session, "cancel_call", note)
+
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        lent(worker)
+        with pytest.raises(Interrupted):
+            worker.trigger({"function_id": "slow"})
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+
+    assert cancelled.wait(LIMIT_S)
+    assert echo(worker, 1) == 1
+
+
+def invocation(number: int) -> str:
+    ids = {"invocation_id": f"i{number}", "function_id": "here"}
+    return json.dumps({"type": "invokefunction", **ids, "data": number})
+
+
+def others_first(connection: ServerConnection, message: Message) -> None:
+    for number in range(3):
+        connection.socket.sendall(framed(invocation(number)))
+    time.sleep(0.001)
+    connection.socket.sendall(framed(result_of(message)))
+
+
+def others_with_it(connection: ServerConnection, message: Message) -> None:
+    before, after = framed(invocation(0)), framed(invocation(1)) + framed(invocation(2))
+    connection.socket.sendall(before + framed(result_of(message)) + after)
+
+
+def others_behind_it(connection: ServerConnection, message: Message) -> None:
+    after = b"".join(framed(invocation(number)) for number in range(3))
+    connection.socket.sendall(framed(result_of(message)) + after)
+
+
+def others_after_it(connection: ServerConnection, message: Message) -> None:
+    connection.socket.sendall(framed(result_of(message)))
+    for number in range(3):
+        connection.socket.sendall(framed(invocation(number)))
+
+
+def in_one_frame(connection: ServerConnection, message: Message) -> None:
+    texts = [invocation(0), result_of(message), invocation(1), invocation(2)]
+    connection.socket.sendall(framed("\n".join(texts)))
+
+
+def in_parts(connection: ServerConnection, message: Message) -> None:
+    data = framed(result_of(message)) + b"".join(framed(invocation(n)) for n in range(3))
+    for at in range(0, len(data), 7):
+        connection.socket.sendall(data[at : at + 7])
+        time.sleep(0.0001)
+
+
+MIXTURES = [others_first, others_with_it, others_behind_it, others_after_it, in_one_frame, in_parts]
+
+
+@pytest.mark.parametrize("answer", MIXTURES)
+def test_what_belongs_to_others_arrives_in_order(
+    worker: Worker, engine: SocketEngine, answer: Callable[..., None]
+) -> None:
+    engine.answers["mixed"] = answer
+    seen: list[int] = []
+
+    async def here(payload: int) -> int:
+        seen.append(payload)
+        return payload
+
+    worker.register_function("here", here)
+    for n in range(20):
+        lent(worker)
+        assert worker.trigger({"function_id": "mixed", "payload": n}) == n
+        wait_until(lambda: len(engine.results) >= 3)
+        assert seen == [result["result"] for result in engine.results] == [0, 1, 2]
+        seen.clear()
+        engine.results.clear()
+    assert engine.connections == 1
+
+
+def test_a_handler_runs_while_the_call_that_it_ends_waits(
+    worker: Worker, engine: SocketEngine
+) -> None:
+    waiting: list[tuple[ServerConnection, Message]] = []
+
+    def ask_first(connection: ServerConnection, message: Message) -> None:
+        waiting.append((connection, message))
+        connection.send(invocation(7))
+
+    async def here(_: int) -> None:
+        connection, message = waiting.pop()
+        connection.send(result_of(message, result="ended"))
+
+    engine.answers["ask"] = ask_first
+    worker.register_function("here", here)
+    for _ in range(20):
+        lent(worker)
+        assert worker.trigger({"function_id": "ask"}) == "ended"
+
+
+def test_a_thread_returns_as_soon_as_the_loop_has_its_result(
+    worker: Worker, engine: SocketEngine
+) -> None:
+    def after_the_lease(connection: ServerConnection, message: Message) -> None:
+        worker._thread.post(lambda: None)
+        wait_until(
+            lambda: worker._thread.session._pending.get(message["invocation_id"]) is not None
+        )
+        connection.send(result_of(message))
+
+    engine.answers["late"] = after_the_lease
+    times = []
+    for _ in range(10):
+        lent(worker)
+        before = time.monotonic()
+        worker.trigger({"function_id": "late"})
+        times.append(time.monotonic() - before)
+    assert min(times) < _direct.LEASE_MS / 1000
+
+
+def test_pings_are_answered(worker: Worker, engine: SocketEngine) -> None:
+    ponged: list[threading.Event] = []
+
+    def ping(connection: ServerConnection, message: Message) -> None:
+        ponged.append(connection.ping())
+        connection.send(result_of(message))
+
+    engine.answers["ping"] = ping
+    lent(worker)
+    worker.trigger({"function_id": "ping"})
+    assert ponged[0].wait(LIMIT_S)
+
+
+@pytest.mark.parametrize("payload", ["x" * 200, "é" * 5_000, "x" * 20_000, "x" * 5_000_000, None])
+def test_payloads_of_any_size_come_back(worker: Worker, payload: Any) -> None:
+    for _ in range(3):
+        lent(worker)
+        assert echo(worker, payload) == payload
+
+
+def test_a_call_that_fails_raises_its_error(worker: Worker, engine: SocketEngine) -> None:
+    error = {"code": "sold_out", "message": "none left", "details": {"left": 0}}
+    engine.answers["fails"] = lambda connection, call: connection.send(result_of(call, error=error))
+
+    lent(worker)
+    with pytest.raises(InvocationError, match="none left") as caught:
+        worker.trigger({"function_id": "fails"})
+    assert caught.value.code == "sold_out"
+    assert caught.value.details == {"left": 0}
+
+
+def test_progress_reaches_the_caller(worker: Worker, engine: SocketEngine) -> None:
+    def answer(connection: ServerConnection, message: Message) -> None:
+        id_ = message["invocation_id"]
+        connection.send(json.dumps({"type": "invocationprogress", "invocation_id": id_, "data": 1}))
+        connection.send(result_of(message))
+
+    engine.answers["steps"] = answer
+    steps: list[Any] = []
+    lent(worker)
+    worker.trigger({"function_id": "steps", "on_progress": steps.append})
+    assert steps == [1]
+
+
+@pytest.mark.parametrize("timeout_ms", [20, 150])
+def test_a_timeout_holds(worker: Worker, engine: SocketEngine, timeout_ms: int) -> None:
+    engine.answers["silent"] = lambda *_: None
+    worker._thread.session._capabilities = frozenset({"cancel"})
+    lent(worker)
+    before = time.monotonic()
+    with pytest.raises(InvocationError, match="timed out"):
+        worker.trigger({"function_id": "silent", "timeout_ms": timeout_ms})
+    assert time.monotonic() - before < LIMIT_S / 5
+    assert echo(worker, 1) == 1
+
+
+def test_a_lost_connection_ends_the_call_and_comes_back(
+    worker: Worker, engine: SocketEngine
+) -> None:
+    engine.answers["drop"] = lambda connection, _: connection.socket.shutdown(socket.SHUT_RDWR)
+    for _ in range(5):
+        lent(worker)
+        with pytest.raises(InvocationError) as caught:
+            worker.trigger({"function_id": "drop"})
+        assert caught.value.code == "invocation_stopped"
+        assert echo(worker, 1) == 1
+    assert engine.connections == 6
+
+
+def test_shutdown_ends_a_call(worker: Worker, engine: SocketEngine) -> None:
+    engine.answers["last"] = lambda *_: worker.leave()
+    lent(worker)
+    with pytest.raises(InvocationError) as caught:
+        worker.trigger({"function_id": "last"})
+    assert caught.value.code == "SHUTDOWN"
+
+
+def test_what_the_thread_asked_the_loop_for_before_is_sent_before(
+    worker: Worker, engine: SocketEngine
+) -> None:
+    engine.answers["void"] = lambda *_: None
+    for _ in range(300):
+        worker.trigger({"function_id": "void", "action": {"type": "void"}})
+        echo(worker)
+    assert engine.calls == ["void", "echo"] * 300
+
+
+def test_a_step_that_a_finalizer_tore_costs_the_connection(
+    worker: Worker, engine: SocketEngine
+) -> None:
+    system = load_system()
+    assert system is not None
+
+    def after_the_end(step: Callable[..., int]) -> Callable[..., int]:
+        def torn(*given: Any) -> int:
+            lease.fds.clear()  # As if the loop took the connection back meanwhile.
+            worker._thread.post(lambda: None)
+            wait_until(lambda: direct_of(worker)._lease is not lease)
+            return step(*given)
+
+        return torn
+
+    def reconnected(before: int) -> bool:
+        with contextlib.suppress(InvocationError):
+            echo(worker)
+        return engine.connections > before
+
+    connections = 1
+    for name, step in (("send", system.send), ("recv", system.recv)):
+        lease = lent(worker)
+        lease._system = system._replace(**{name: after_the_end(step)})
+        with contextlib.suppress(InvocationError):
+            assert echo(worker, name) == name
+        wait_until(partial(reconnected, connections))
+        connections += 1
+
+
+def test_nothing_is_lent_when_that_is_not_safe(worker: Worker, engine: SocketEngine) -> None:
+    direct, transport = direct_of(worker), worker._thread._reconnector.transport
+    assert isinstance(transport, WebSocketTransport)
+    connection, loop = transport._connection, worker._thread._loop
+    tries: list[Any] = []
+
+    def try_all() -> None:
+        """In the loop."""
+        unsafe: list[tuple[Any, str, Any]] = [
+            (loop, "get_debug", lambda: True),
+            (transport, "_fd", None),  # As with TLS.
+            (connection, "unparsed", 1),
+            (connection, "_parts", [b"x"]),
+            (connection.protocol, "state", State.CLOSING),
+            (connection.transport, "get_write_buffer_size", lambda: 1),
+            (connection.transport, "is_reading", lambda: False),
+            (connection.transport, "is_closing", lambda: True),
+            (worker._thread.session, "_open", False),
+            (worker._thread.session, "_outbox", ["frame"]),
+            (worker._thread.session, "_pending", ["call"]),
+            (direct, "_paused_until", loop.time() + 1),
+            (direct, "_is_wanted", False),
+        ]
+        for target, name, value in [(direct, "_is_wanted", True), *unsafe]:
+            direct._is_wanted, direct._paused_until = True, 0.0
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(target, name, value)
+                tries.append(direct.lend(None))
+            if tries[-1] is not None:
+                direct.take_back(False)
+
+    worker._thread.post(try_all)
+    wait_until(lambda: len(tries) == 14)
+    assert tries[0] is not None
+    assert tries[1:] == [None] * 13
+
+
+def test_the_loop_sleeps_undisturbed_between_calls(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    direct = direct_of(worker)
+    lent(worker)
+    wait_until(lambda: not direct._offers and not direct._is_wanted)
+    lends, lend = [], direct.lend
+
+    def count(timeout: float | None) -> Lease | None:
+        lends.append(timeout)
+        return lend(timeout)
+
+    monkeypatch.setattr(direct, "lend", count)
+    time.sleep(4 * _direct.LEASE_MS / 1000)
+    assert len(lends) <= 1
+
+
+def test_uvloop_keeps_the_ordinary_way(
+    engine: SocketEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("uvloop")
+    monkeypatch.setenv("ENGINE_SDK_FAST", "1")
+    with register_worker(engine.url) as worker:
+        assert worker._thread.direct is None
+        assert echo(worker, 1) == 1
+
+
+def test_a_forked_child_leaves_the_connection_alone(worker: Worker, engine: SocketEngine) -> None:
+    lent(worker)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Other threads run.
+        child = os.fork()
+    if child == 0:
+        call = Call("echo", 1_000, time.monotonic() * 1000 + 1_000, "child")
+        os._exit(direct_of(worker).exchange(call))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert [echo(worker, n) for n in range(50)] == list(range(50))
+    assert engine.connections == 1
+
+
+ENDS = """
+import sys, threading
+from engine_sdk import register_worker
+worker = register_worker(sys.argv[1])
+def call():
+    while True:
+        worker.trigger({"function_id": "echo", "payload": 1})
+for _ in range(300):
+    worker.trigger({"function_id": "echo", "payload": 1})
+print("calling", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [
+        ("call()", -signal.SIGINT),
+        ("threading.Thread(target=call, daemon=True).start(); worker.shutdown()", 0),
+        ("threading.Thread(target=call, daemon=True).start(); raise KeyError", 1),
+    ],
+)
+def test_a_program_ends_while_it_calls(engine: SocketEngine, ending: str, code: int) -> None:
+    """By Ctrl-C, by shutdown, and by a failure of the main thread."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", ENDS + ending, engine.url],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    if code < 0:
+        process.send_signal(signal.SIGINT)
+    try:
+        assert process.wait(LIMIT_S) == code
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_threads_get_their_own_results_while_signals_raise(
+    engine: SocketEngine, worker: Worker
+) -> None:
+    """``STRESS_S`` in the environment sets how long."""
+    stress(worker, float(os.environ.get("STRESS_S", "1.5")))
+    assert engine.connections == 1
+
+
+def stress(worker: Worker, seconds: float) -> None:
+    """Let the main thread call while a timer raises there; from half time on 8 others too."""
+    failures: list[BaseException] = []
+    counts = {"calls": 0, "raised": 0, "within": 0}
+    ends_at = time.monotonic() + seconds
+    is_armed = False
+
+    def check_echo(payload: Any) -> None:
+        try:
+            got = echo(worker, payload)
+            assert got == payload
+            counts["calls"] += 1
+        except Interrupted:
+            raise
+        except BaseException as error:
+            failures.append(error)
+
+    def handle(*_: object) -> None:
+        nonlocal is_armed
+        if is_armed:
+            is_armed = False
+            if random.random() < 0.5:
+                counts["within"] += 1
+                check_echo("within")
+            raise Interrupted
+
+    def call(number: int) -> None:
+        while time.monotonic() < ends_at:
+            check_echo([number, random.random(), "x" * random.randrange(300)])
+            if random.random() < 0.2:
+                time.sleep(random.random() / 100)
+
+    threads = [threading.Thread(target=call, args=(n,), daemon=True) for n in range(8)]
+    previous = signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0023)
+    try:
+        while time.monotonic() < ends_at:
+            if time.monotonic() > ends_at - seconds / 2 and threads[0].ident is None:
+                for thread in threads:
+                    thread.start()
+            try:
+                is_armed = True
+                for _ in range(50):
+                    check_echo(random.random())
+                is_armed = False
+            except Interrupted:
+                counts["raised"] += 1
+    finally:
+        is_armed = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    for thread in threads:
+        thread.join(LIMIT_S)
+        assert not thread.is_alive()
+    assert failures == []
+    assert min(counts.values()) > 10 * seconds, counts
