@@ -100,6 +100,8 @@ export interface StoreStatus {
   readonly cache_bytes: number;
   /** Free bytes on the disk of the state file, measured now; `null`: unknown. */
   freeBytes(): number | null;
+  /** Size of that disk. Default: unknown. */
+  diskBytes?(): number | null;
 }
 
 /** Result of verifying a state file. */

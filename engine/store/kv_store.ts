@@ -197,7 +197,8 @@ class KvStore implements Store {
       damaged: [...this.#damaged.values()],
       queued_bytes: this.#queuedBytes,
       cache_bytes: this.#cache.bytes,
-      freeBytes: () => freeBytesAt(this.#path),
+      freeBytes: () => spaceAt(this.#path)?.free ?? null,
+      diskBytes: () => spaceAt(this.#path)?.size ?? null,
     };
   }
 
@@ -577,16 +578,15 @@ const EMPTY_CHECK: StateCheck = {
 };
 
 function tooMuchQueued(): EngineError {
-  const message = "Too many bytes of state wait for the disk; write again in a moment";
-  return new EngineError("overloaded", message);
+  return new EngineError("overloaded", "Too many bytes of state wait for the disk; write again");
 }
 
-function freeBytesAt(path: string): number | null {
+function spaceAt(path: string): { free: number; size: number } | null {
   try {
-    const { bavail, bsize } = statfsSync(path.slice(0, path.lastIndexOf("/") + 1) || ".");
-    return bavail * bsize;
+    const { bavail, blocks, bsize } = statfsSync(path.slice(0, path.lastIndexOf("/") + 1) || ".");
+    return { free: bavail * bsize, size: blocks * bsize };
   } catch {
-    return null; // A platform or file system without the call.
+    return null; // Not supported here.
   }
 }
 

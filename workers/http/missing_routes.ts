@@ -1,6 +1,6 @@
 /**
- * Replies to requests without a route: 404, 405 or 426, and 503 while the supervisor starts the
- * worker of a route again after a crash.
+ * Replies to requests without a route, of HTTP or WebSockets: 404, 405, 426, and 503 while the
+ * supervisor starts the worker of a route again after a crash.
  *
  * The triggers of a worker end with its connection, so its routes are remembered here. Whether its
  * worker is to come back is asked for each request: one that was stopped or given up gets 404.
@@ -15,7 +15,7 @@ import { RATE_KEYS_MAX } from "./guard.ts";
 import type { Target } from "./handler.ts";
 import { emptyReply, errorReply, jsonReply, type Reply, retryLater } from "./response.ts";
 import { type Route, RouteTable } from "./routes.ts";
-import { upgradeRequired } from "./websocket/upgrades.ts";
+import { upgradeRequired, wantsUpgrade } from "./websocket/upgrades.ts";
 
 /** Routes that are remembered; beyond, all are forgotten, as those of long ago are of no use. */
 export const MISSING_ROUTES_MAX = 1_000;
@@ -35,21 +35,33 @@ export interface MissingRoutesOptions {
 /** The routes that are not there, as far as something is known of them. */
 export class MissingRoutes {
   readonly #options: MissingRoutesOptions;
-  #lost = new RouteTable<Pick<Target, "function_id" | "namespace" | "guard">>();
+  #lost: LostRoutes = new RouteTable();
+  #lostSockets: LostRoutes = new RouteTable();
 
   constructor(options: MissingRoutesOptions) {
     this.#options = options;
   }
 
   /** A trigger has ended; its route is remembered if its function has gone with it. */
-  ended({ method, path, value: { function_id, namespace, guard } }: Route<Target>): void {
-    const { directory } = this.#options;
-    if (directory.function(namespace ?? DEFAULT_NAMESPACE, function_id)) return;
+  ended(route: Route<Target>): void {
     if (this.#lost.size >= MISSING_ROUTES_MAX) this.#lost = new RouteTable();
+    this.#remember(this.#lost, route);
+  }
+
+  /** The same for a route of WebSockets. */
+  socketEnded(route: Route<Target>): void {
+    if (this.#lostSockets.size >= MISSING_ROUTES_MAX) this.#lostSockets = new RouteTable();
+    this.#remember(this.#lostSockets, route);
+  }
+
+  #remember(lost: LostRoutes, { method, path, value }: Route<Target>): void {
+    const { function_id, namespace = DEFAULT_NAMESPACE, guard } = value;
+    if (this.#options.directory.function(namespace, function_id)) return;
     // Routes that differ in the names of their parameters alone are one.
     const shape = path.replaceAll(/(?<=^|\/):[^/]+/g, ":_");
-    const value = { function_id, namespace, guard: guard?.copy(KEYS_MAX) };
-    this.#lost.add({ id: `${method} ${shape}`, method, path: shape, value });
+    const id = `${method} ${shape} ${namespace} ${function_id}`;
+    const copy = guard?.copy(KEYS_MAX);
+    lost.add({ id, method, path: shape, value: { function_id, namespace, guard: copy } });
   }
 
   /**
@@ -69,19 +81,43 @@ export class MissingRoutes {
   }
 
   #lostReply(request: ServedRequest, path: string, nowMs: number): Reply | undefined {
-    const { method } = request;
-    const match = this.#lost.find(method, path) ??
-      (method === "HEAD" ? this.#lost.find("GET", path) : undefined);
-    if (!match) return undefined;
-    const { id, value: { function_id, namespace, guard } } = match.route;
-    const absence = this.#options.absenceOf(function_id, namespace ?? DEFAULT_NAMESPACE);
-    if (!absence) this.#lost.remove(id); // Its worker is back without it, or is not supervised.
-    // Where a command is needed, waiting does not help.
-    if (!absence || absence.command !== undefined) return undefined;
+    const { method, headers } = request;
+    const socket = wantsUpgrade(method, headers)
+      ? this.#expected(this.#lostSockets, "GET", path)
+      : undefined;
+    const found = socket ?? this.#expected(this.#lost, method, path) ??
+      (method === "HEAD" ? this.#expected(this.#lost, "GET", path) : undefined);
+    if (!found) return undefined;
+    const { function_id, guard, reason } = found;
     guard?.check(request, nowMs);
-    const message = `Function ${function_id} not found: ${absence.reason}`;
+    const message = `Function ${function_id} not found: ${reason}`;
     return retryLater(errorReply(503, "function_not_found", message, crypto.randomUUID()));
   }
+
+  /** The most specific route whose worker comes back; one that does not hides no other. */
+  #expected(lost: LostRoutes, method: string, path: string): Expected | undefined {
+    const stopped: Route<Lost>[] = [];
+    try {
+      for (let match = lost.find(method, path); match; match = lost.find(method, path)) {
+        const { route } = match;
+        const { function_id, namespace = DEFAULT_NAMESPACE } = route.value;
+        const absence = this.#options.absenceOf(function_id, namespace);
+        if (absence && absence.command === undefined) {
+          return { ...route.value, reason: absence.reason };
+        }
+        lost.remove(route.id); // Its worker is back without it, or is not supervised.
+        if (absence) stopped.push(route); // Where a command is needed, waiting does not help.
+      }
+      return undefined;
+    } finally {
+      for (const route of stopped.reverse()) lost.add(route);
+    }
+  }
 }
+
+type Lost = Pick<Target, "function_id" | "namespace" | "guard">;
+type LostRoutes = RouteTable<Lost>;
+/** A route whose worker comes back. */
+type Expected = Lost & Pick<Absence, "reason">;
 
 const NONE = jsonReply(404, { error: { code: "NOT_FOUND", message: "Not Found" } });

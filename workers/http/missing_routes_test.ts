@@ -56,6 +56,48 @@ Deno.test("a route of a worker that is stopped, not supervised, or back without 
   assert.equal((await back.fetch("GET /f")).status, 404);
 });
 
+Deno.test("a lost route of a stopped worker hides none that is served or comes back", async () => {
+  const command = "engine worker start shop";
+  const { fetch, route, types, absences } = away(["GET /a/:x", "GET /a/b"]);
+  absences.set("shop::f", { reason: "worker shop is stopped", worker: "shop", command });
+  for (const line of ["GET /a/*", "GET /a/b"]) {
+    const id = route(line, "till::f");
+    types.unregisterTrigger({ id, trigger_type: "http" });
+  }
+  absences.set("till::f", { reason: "worker till is down", worker: "till" });
+
+  assert.equal((await fetch("GET /a/1")).status, 503);
+  assert.equal((await fetch("GET /a/b")).status, 503);
+  absences.set("shop::f", DOWN);
+  assert.match((await (await fetch("GET /a/1")).json()).error.message, /shop is down/);
+  absences.set("shop::f", { reason: "worker shop is stopped", worker: "shop", command });
+  route("GET /*", "shop::f");
+  assert.equal((await fetch("GET /a/1")).status, 200);
+});
+
+Deno.test("a route of WebSockets gets 503 while its worker is started again, as one of HTTP", async () => {
+  const { missing, absences, route, routes, types, fetch } = away([]);
+  const id = route("GET /live/:room", "shop::f");
+  const [ended] = [...routes.served()];
+  types.unregisterTrigger({ id, trigger_type: "http" });
+  absences.delete("shop::f");
+  assert.equal((await fetch("GET /live/1")).status, 404, "the HTTP route is forgotten");
+  missing.socketEnded(ended!);
+  absences.set("shop::f", DOWN);
+  const headers = {
+    connection: "Upgrade",
+    upgrade: "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+  };
+
+  const reply = await fetch("GET /live/1", { headers });
+
+  assert.deepEqual([reply.status, reply.headers.get("retry-after")], [503, "1"]);
+  assert.match((await reply.json()).error.message, /shop is down/);
+  assert.equal((await fetch("GET /live/1")).status, 404, "no upgrade is asked for");
+});
+
 Deno.test("a route that its worker takes back gets 404, since its function is there", async () => {
   const { route, types, views, absences, fetch } = fakeHttp();
   const id = route("GET /f", "shop::f");

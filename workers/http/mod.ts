@@ -158,7 +158,7 @@ export function provideRoutes(
 ): void {
   const warnings = new ResultWarnings(host.log);
   const rates = new RateLimits();
-  sockets?.provide(worker, rates, warnings);
+  sockets?.provide(worker, rates, warnings, (route) => missing.socketEnded(route));
   worker.registerTriggerType({
     id: "http",
     description: "Runs a function for each HTTP request of a method and path",

@@ -79,11 +79,12 @@ export class SocketRoutes {
     });
   }
 
-  /** Provides the trigger type and the functions. */
+  /** Provides the trigger type and the functions; `onEnded` is called with each route that ends. */
   provide(
     worker: Pick<Worker, "registerTriggerType" | "registerFunction" | "trigger">,
     rates: RateLimits,
     warnings: ResultWarnings,
+    onEnded: (route: Route<Target>) => void,
   ): void {
     this.#provideFunctions(worker);
     worker.registerTriggerType({
@@ -103,7 +104,8 @@ export class SocketRoutes {
         this.#report(config, function_id, raw, before);
       },
       unregisterTrigger: ({ id }) => {
-        this.table.remove(id);
+        const route = this.table.remove(id);
+        if (route) onEnded(route);
         this.#live.remove(id);
         rates.set(id, undefined);
       },

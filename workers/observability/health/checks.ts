@@ -299,8 +299,9 @@ function takenRoutes({ directory }: HealthParts): HealthCheck {
     if (trigger_type !== "http" || engine !== undefined) continue;
     const { api_path, http_method = "GET" } = (config ?? {}) as JsonObject;
     const route = `${String(http_method).toUpperCase()} /${String(api_path).replace(/^\//, "")}`;
-    const before = owners.get(route);
-    owners.set(route, worker_name);
+    const shape = route.replaceAll(/\/:[^/]+/g, "/:"); // Names do not tell apart.
+    const before = owners.get(shape);
+    owners.set(shape, worker_name);
     if (before === undefined || before === worker_name) continue;
     taken.set(route, `${route}, of ${before}, by ${function_id} (${worker_name})`);
   }

@@ -260,6 +260,13 @@ Deno.test("A route that was taken from a worker of another name is named with bo
   assert.deepEqual([status, measured], ["warn", 1]);
   assert.match(message, /^1 of 2 HTTP routes .*: GET \/a, of shop, by b::f \(till\)$/);
   assert.match(remedy!, /api_path/);
+  it.at.triggerViews = [
+    route("a::f", "shop", { api_path: "/a/:x/b" }),
+    route("b::f", "till", { api_path: "a/:y/b" }),
+  ];
+  it.at.clock.tick(10_000);
+  const named = (await it.measure()).get("routes")!.message;
+  assert.match(named, /^1 of 1 HTTP routes .*: GET \/a\/:y\/b, of shop, by b::f \(till\)$/);
 });
 
 for (const [skew, status] of [[-500, "ok"], [-5_000, "warn"], [90_000, "fail"]] as const) {

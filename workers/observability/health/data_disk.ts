@@ -9,8 +9,9 @@
 import type { Clock } from "../../../engine/ports/clock.ts";
 import type { Store, StoreKey } from "../../../engine/ports/store.ts";
 
-/** Free bytes below which the engine is not ready. */
+/** Free bytes below which the engine is not ready; on a disk of less than 128 MiB an eighth. */
 export const DISK_FREE_MIN_BYTES = 16 * 1024 * 1024;
+const DISK_FREE_MIN_SHARE = 1 / 8;
 /** A look is reused for this long, in milliseconds. */
 export const DISK_LOOK_MS = 1_000;
 /** Deadline of the write of a look, in milliseconds: a network disk may hang. */
@@ -58,11 +59,13 @@ export class DataDisk {
     const { status } = this.#parts.store;
     if (status.failure) await this.#probe();
     const free_bytes = status.freeBytes();
-    if (free_bytes !== null && free_bytes < DISK_FREE_MIN_BYTES) {
-      const left = Math.floor(free_bytes / MIB);
+    const share = (status.diskBytes?.() ?? Infinity) * DISK_FREE_MIN_SHARE;
+    const least = Math.min(DISK_FREE_MIN_BYTES, share);
+    if (free_bytes !== null && free_bytes < least) {
+      const free = `${mebibytes(free_bytes)} MiB are free, ${mebibytes(least)} are needed`;
       return {
         free_bytes,
-        problem: `the disk of the data directory is full: ${left} MiB are free`,
+        problem: `the disk of the data directory is full: ${free}; free space on it`,
       };
     }
     return { free_bytes, problem: status.failure ? "the store cannot write to its disk" : null };
@@ -76,4 +79,9 @@ export class DataDisk {
     const write = store.write([[PROBE_KEY, () => clock.wall()]]).then(() => {}, () => {});
     await Promise.race([write, late.promise]).finally(cancel);
   }
+}
+
+/** With one digit, rounded down, so that too little never looks like enough. */
+function mebibytes(bytes: number): string {
+  return String(Math.floor(bytes / MIB * 10) / 10);
 }

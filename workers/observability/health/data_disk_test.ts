@@ -39,8 +39,23 @@ Deno.test("A full disk is a problem until it has room again", async () => {
   let free = 1024 * 1024;
   const { problem } = setup(() => free);
 
-  assert.equal(await problem(), "the disk of the data directory is full: 1 MiB are free");
+  const full = (mib: string): string =>
+    `the disk of the data directory is full: ${mib} MiB are free, 16 are needed; free space on it`;
+  assert.equal(await problem(), full("1"));
+  free = DISK_FREE_MIN_BYTES - 1;
+  assert.equal(await problem(), full("15.9"));
   free = DISK_FREE_MIN_BYTES;
+  assert.equal(await problem(), null);
+});
+
+Deno.test("A small disk needs an eighth of its size", async () => {
+  const mib = 1024 * 1024;
+  let free = 8 * mib - 1;
+  const { problem, status } = setup(() => free);
+  Object.assign(status, { diskBytes: () => 64 * mib });
+
+  assert.match((await problem())!, /7\.9 MiB are free, 8 are needed/);
+  free = 8 * mib;
   assert.equal(await problem(), null);
 });
 
