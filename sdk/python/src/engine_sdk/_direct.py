@@ -5,7 +5,7 @@ Waking the loop for a call, and the caller for its result, costs more than the c
 loop sleeps in its selector it lends the connection (`_lease.py`). A thread that makes a sync call
 takes the lease, writes the frame, waits for the socket and reads the result. On waking, for any
 reason, the loop first takes back the connection, with what the thread has left there: a call
-without result, bytes that nobody has handled. All other code of the SDK therefore runs as if only
+without result, bytes that are not handled yet. All other code of the SDK therefore runs as if only
 the loop used the connection.
 
 What holds:

@@ -69,7 +69,7 @@ class Exchange:
         self.call = call
         self.frame = frame
         self.claim = [call]
-        """Whoever takes the call from here ends it: the thread, or the loop."""
+        """The side that takes the call from here, the thread or the loop, ends it."""
         self.sent: list[int] = []
         """What `send` returned: bytes, or -1."""
         self.got: list[int] = []
