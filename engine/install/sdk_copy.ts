@@ -26,9 +26,11 @@ import configurationPy from "../../sdk/python/src/engine_sdk/_configuration.py" 
   type: "text",
 };
 import contextPy from "../../sdk/python/src/engine_sdk/_context.py" with { type: "text" };
+import directPy from "../../sdk/python/src/engine_sdk/_direct.py" with { type: "text" };
 import errorsPy from "../../sdk/python/src/engine_sdk/_errors.py" with { type: "text" };
 import fastPy from "../../sdk/python/src/engine_sdk/_fast.py" with { type: "text" };
 import handlersPy from "../../sdk/python/src/engine_sdk/_handlers.py" with { type: "text" };
+import leasePy from "../../sdk/python/src/engine_sdk/_lease.py" with { type: "text" };
 import loggerPy from "../../sdk/python/src/engine_sdk/_logger.py" with { type: "text" };
 import otlpPy from "../../sdk/python/src/engine_sdk/_otlp.py" with { type: "text" };
 import outputMarksPy from "../../sdk/python/src/engine_sdk/_output_marks.py" with { type: "text" };
@@ -76,9 +78,11 @@ export const PYTHON_FILES: Readonly<Record<string, string>> = {
   "_codec.py": codecPy,
   "_configuration.py": configurationPy,
   "_context.py": contextPy,
+  "_direct.py": directPy,
   "_errors.py": errorsPy,
   "_fast.py": fastPy,
   "_handlers.py": handlersPy,
+  "_lease.py": leasePy,
   "_logger.py": loggerPy,
   "_otlp.py": otlpPy,
   "_output_marks.py": outputMarksPy,
