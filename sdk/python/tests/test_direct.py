@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import random
@@ -393,6 +394,8 @@ def test_a_step_that_a_finalizer_tore_costs_the_connection(
 
     def after_the_end(step: Callable[..., int]) -> Callable[..., int]:
         def torn(*given: Any) -> int:
+            if threading.current_thread() is worker._thread:
+                return step(*given)
             lease.fds.clear()  # As if the loop took the connection back meanwhile.
             worker._thread.post(lambda: None)
             wait_until(lambda: direct_of(worker)._lease is not lease)
@@ -406,13 +409,49 @@ def test_a_step_that_a_finalizer_tore_costs_the_connection(
         return engine.connections > before
 
     connections = 1
-    for name, step in (("send", system.send), ("recv", system.recv)):
+    for name in ("epoll_ctl", "send", "recv"):
+        step = getattr(system, name)
         lease = lent(worker)
         lease._system = system._replace(**{name: after_the_end(step)})
         with contextlib.suppress(InvocationError):
             assert echo(worker, name) == name
         wait_until(partial(reconnected, connections))
         connections += 1
+
+
+def test_a_process_without_descriptors_keeps_its_worker(
+    worker: Worker, engine: SocketEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> int:
+        refused.append(True)
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    refused: list[bool] = []
+    monkeypatch.setattr(os, "eventfd", fail)
+    wait_until(lambda: bool(refused), lambda: echo(worker))
+    assert [echo(worker, n) for n in range(3)] == [0, 1, 2]
+    assert engine.connections == 1
+    monkeypatch.undo()
+
+
+def test_a_call_that_is_cancelled_before_is_not_made(worker: Worker, engine: SocketEngine) -> None:
+    lent(worker)
+    engine.calls.clear()
+    call = Call("echo", 1_000, time.monotonic() * 1000 + 1_000, "cancelled", done=True)
+    assert not direct_of(worker).exchange(call)
+    assert echo(worker, 1) == 1
+    assert engine.calls == ["echo"]
+
+
+@pytest.mark.parametrize("head", [b"\x81\x7f", b"\x81\x90", b"\x89\x10", b"\x01\x10"])
+def test_other_frames_than_a_whole_text_are_left_to_the_loop(head: bytes) -> None:
+    message = {"type": "invocationresult", "invocation_id": "c", "pad": ""}
+    pad = (head[1] & 0x7F if head[1] == 0x7F else head[1]) - len(json.dumps(message))
+    text = json.dumps({**message, "pad": "x" * max(0, pad)})
+    call = Call("echo", 1_000, 0, "c")
+    assert _direct._read_result(framed(text), call)["invocation_id"] == "c"
+    with pytest.raises(ValueError, match="not one whole text frame"):
+        _direct._read_result(head + text.encode(), call)
 
 
 def test_nothing_is_lent_when_that_is_not_safe(worker: Worker, engine: SocketEngine) -> None:

@@ -479,6 +479,16 @@ def test_cancelling_ends_a_call_and_tells_the_engine_if_it_has_it() -> None:
     ]
 
 
+def test_a_call_that_is_cancelled_before_its_start_leaves_nothing_behind() -> None:
+    bench = Bench()
+    bench.open()
+    bench.sent()
+    answer = bench.call(invocation_id="c1", done=True)
+
+    assert bench.session.is_quiet
+    assert (answer.ends, bench.sent()) == ([], [])
+
+
 def test_cancelling_says_nothing_to_an_engine_that_cannot() -> None:
     bench = Bench()
     bench.open(capabilities=["timeout"])
@@ -499,7 +509,7 @@ def test_too_much_in_the_queue_ends_calls_as_overloaded_until_old_ones_are_over(
     first = bench.call(invocation_id="c1", payload=large, timeout_ms=100)
     second = bench.call(invocation_id="c2", payload=large)
     void = bench.call(invocation_id=None, payload=large)
-    void.call.settle = None
+    void.call.settle, void.call.done = None, False
     bench.session.start_call(void.call)
 
     bench.clock.now += 100

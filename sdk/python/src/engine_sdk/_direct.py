@@ -30,7 +30,6 @@ import asyncio
 import contextlib
 import math
 import os
-import select
 import selectors
 import time
 from collections import deque
@@ -99,6 +98,8 @@ class DirectCalls:
         is_special = call.progress is not None or call.timeout_ms < 2 * LEASE_MS
         if is_special or call.weight > SENT_CHARS_MAX or os.getpid() != self._process:
             return False
+        if call.done:  # Cancelled already.
+            return False
         if not self._mailbox.is_empty:  # What this thread asked the loop for before comes first.
             return False
         try:
@@ -107,13 +108,11 @@ class DirectCalls:
             return False
         frame = Frame(Opcode.TEXT, call.encode(self._now()).encode()).serialize(mask=True)
         exchange = lease.exchange = Exchange(call, frame)
-        lease.watch(0)
+        lease.mute(exchange)
         lease.send(exchange)
-        if not exchange.is_sent:
-            return False
-        if exchange.unsent or not self._await_result(lease, exchange):
+        if not exchange.is_sent or exchange.unsent or not self._await_result(lease, exchange):
             self._mailbox.put(lambda: self._check(exchange))  # Wakes the loop, if it still sleeps.
-        return True
+        return exchange.is_sent
 
     def _await_result(self, lease: Lease, exchange: Exchange) -> bool:
         """Wait for the result and end the call; false: the loop has to do so."""
@@ -125,7 +124,7 @@ class DirectCalls:
         except (ValueError, IndexError):
             return False
         lease.answered = True
-        lease.watch(select.EPOLLIN)
+        lease.unmute()
         self._offers.append(lease)
         exchange.call.end(*ended)
         return True
@@ -144,8 +143,11 @@ class DirectCalls:
         fd = None if self._loop.get_debug() else transport.idle_fd()
         if fd is None:
             return None
-        while len(self._bells) < 2:
-            self._bells.append(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
+        try:
+            while len(self._bells) < 2:
+                self._bells.append(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
+        except OSError:
+            return None  # The process has no more descriptors.
         self._is_wanted = False
         self._transport = transport
         self._lease = Lease(system, self._loop.selector.fileno(), fd, self._bells[0])
@@ -183,9 +185,10 @@ class DirectCalls:
             os.eventfd_read(self._bells[0])
 
     def _check(self, exchange: Exchange) -> None:
-        """Close the connection if the stream was torn; a new one follows."""
+        """Close the connection if a step was torn; a new one follows."""
         if exchange.was_torn:
-            self._session.adopt_call(exchange.call)
+            if exchange.is_sent:
+                self._session.adopt_call(exchange.call)
             self._reconnector.cut()
 
     def close(self) -> None:
@@ -205,7 +208,7 @@ def _read_result(data: bytes, call: Call) -> dict[str, Any]:
     start, size = 2, data[1]
     if size == 126:
         start, size = 4, int.from_bytes(data[2:4], "big")
-    if data[0] != 0x81 or start + size != len(data) or size < data[1]:
+    if data[0] != 0x81 or data[1] > 126 or start + size != len(data):
         raise ValueError("it is not one whole text frame")
     text = data[start:].decode()
     if ACCESS_KEY in text:

@@ -1,11 +1,11 @@
 """
 A connection that another thread uses while the worker's loop sleeps; `_direct.py` says what for.
 
-The thread acts in steps: `Lease.watch`, `send` and `receive`. A step is one call of C code that
-keeps the interpreter's lock, from the look at `Lease.fds` to the record of what it did: `extend`
-takes the numbers from `map`, which takes the arguments from the lists and calls the C library. No
-other thread and no signal handler runs meanwhile, so between two steps the record is true, whatever
-becomes of the thread. `Lease.end` empties `Lease.fds`; steps then do nothing.
+The thread acts in steps: `Lease.mute`, `send`, `receive` and `unmute`. A step is one call of C
+code that keeps the interpreter's lock, from the look at `Lease.fds` to the record of what it did:
+`extend` takes the numbers from `map`, which takes the arguments from the lists and calls the C
+library. No other thread and no signal handler runs meanwhile, so between two steps the record is
+true, whatever becomes of the thread. `Lease.end` empties `Lease.fds`; steps then do nothing.
 
 Before Python 3.12 the cyclic collector can run finalizers of the program within a step, if Python
 has no free tuple at hand. `Exchange.was_torn` tells when a step then had an effect after the end.
@@ -70,11 +70,13 @@ class Exchange:
         self.frame = frame
         self.claim = [call]
         """The side that takes the call from here, the thread or the loop, ends it."""
+        self.muted: list[int] = []
+        """What `mute` returned."""
         self.sent: list[int] = []
         """What `send` returned: bytes, or -1."""
         self.got: list[int] = []
         """What `recv` returned."""
-        self._seen: tuple[list[int], list[int]] | None = None
+        self._seen: tuple[list[int], list[int], list[int]] | None = None
 
     @property
     def is_sent(self) -> bool:
@@ -88,12 +90,12 @@ class Exchange:
 
     def note_end(self) -> None:
         """Note what was done before the lease ended."""
-        self._seen = ([*self.sent], [*self.got])
+        self._seen = ([*self.muted], [*self.sent], [*self.got])
 
     @property
     def was_torn(self) -> bool:
         """Whether a step had an effect after that."""
-        return self._seen not in (None, (self.sent, self.got))
+        return self._seen not in (None, (self.muted, self.sent, self.got))
 
 
 class Lease:
@@ -105,7 +107,7 @@ class Lease:
         self._epoll = (epoll,)
         layout = "=IQ" if platform.machine() == "x86_64" else "@IQ"
         self._events = {mask: (struct.pack(layout, mask, fd),) for mask in (0, select.EPOLLIN)}
-        self._changes: deque[int] = deque(maxlen=0)
+        self._ignored: deque[int] = deque(maxlen=0)
         self._buffer = system.new_buffer(RESULT_BYTES_MAX)
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN)
@@ -117,10 +119,17 @@ class Lease:
         self.answered = False
         """Whether a result was read."""
 
-    def watch(self, mask: int) -> None:
-        """Choose whether input wakes the loop: ``EPOLLIN`` or 0."""
+    def mute(self, exchange: Exchange) -> None:
+        """Let input not wake the loop."""
+        self._change(0, exchange.muted)
+
+    def unmute(self) -> None:
+        """Let input wake the loop again; harmless after the end, as the loop does the same."""
+        self._change(select.EPOLLIN, self._ignored)
+
+    def _change(self, mask: int, record: deque[int] | list[int]) -> None:
         change, event = self._system.epoll_ctl, self._events[mask]
-        self._changes.extend(map(change, self._epoll, (_EPOLL_CTL_MOD,), self.fds, event))
+        record.extend(map(change, self._epoll, (_EPOLL_CTL_MOD,), self.fds, event))
 
     def send(self, exchange: Exchange) -> None:
         """Write the frame, as far as the system takes it."""

@@ -266,6 +266,8 @@ class Session:
 
     def start_call(self, call: Call) -> None:
         """Queue a call; without a connection it waits for one."""
+        if call.done:
+            return  # Cancelled before: the invocation of the handler that makes it was.
         if not self._open and not self._waits:
             self._refuse_call(call, UNREACHABLE)
             return

@@ -251,8 +251,8 @@ class Mailbox:
             self._round = object()
             # Checked after the round has changed: earlier puts did not wake the loop.
             if self._works:
-                self._woken_round = self._round
                 self.loop.call_soon(self._empty)
+                self._woken_round = self._round  # Not before, as in `put`.
         self._emptied()
 
     def _do(self, count: int) -> None:
