@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import random
+import select
 import signal
 import socket
 import subprocess
@@ -452,6 +453,30 @@ def test_other_frames_than_a_whole_text_are_left_to_the_loop(head: bytes) -> Non
     assert _direct._read_result(framed(text), call)["invocation_id"] == "c"
     with pytest.raises(ValueError, match="not one whole text frame"):
         _direct._read_result(head + text.encode(), call)
+
+
+def test_a_direct_call_counts_as_input_and_lets_more_input_wake_the_loop(worker: Worker) -> None:
+    transport, system = worker._thread._reconnector.transport, load_system()
+    assert isinstance(transport, WebSocketTransport)
+    assert system is not None
+    connection, masks, leases = transport._connection, list[bytes](), list[Lease]()
+
+    def change(*given: Any) -> int:
+        if threading.current_thread() is not worker._thread:
+            masks.append(given[3])
+        return system.epoll_ctl(*given)
+
+    def is_direct() -> bool:
+        leases.append(lent(worker))
+        leases[-1]._system = system._replace(epoll_ctl=change)
+        masks.clear()
+        connection.heard = 0.0
+        echo(worker)
+        return len(leases[-1].exchange.got if leases[-1].exchange else ()) == 1 and len(masks) != 1
+
+    wait_until(is_direct)
+    assert masks == [leases[-1]._events[mask][0] for mask in (0, select.EPOLLIN)]
+    wait_until(lambda: connection.heard > 0)
 
 
 def test_nothing_is_lent_when_that_is_not_safe(worker: Worker, engine: SocketEngine) -> None:
