@@ -71,13 +71,15 @@ class At:
     def __init__(self, instruction: int, action: Callable[[], object]) -> None:
         self.left = instruction
         self.action: Callable[[], object] | None = action
+        self._before = sys.gettrace()
+        """The tracer of coverage, which all later tests need."""
 
     def __enter__(self) -> At:
         sys.settrace(self._trace)
         return self
 
     def __exit__(self, *_: object) -> None:
-        sys.settrace(None)
+        sys.settrace(self._before)
 
     @property
     def has_run(self) -> bool:
