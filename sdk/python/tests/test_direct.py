@@ -6,7 +6,6 @@ import contextlib
 import errno
 import json
 import os
-import random
 import select
 import signal
 import socket
@@ -24,7 +23,22 @@ from websockets.protocol import State
 from websockets.sync.server import ServerConnection
 
 from conftest import QUICK
-from direct_engine import At, Message, SocketEngine, framed, result_of
+from direct_engine import (
+    MIXTURES,
+    Interrupted,
+    Message,
+    SocketEngine,
+    direct_of,
+    each_instruction,
+    echo,
+    framed,
+    interrupt,
+    invocation,
+    lent,
+    result_of,
+    stress,
+    wait_until,
+)
 from engine_sdk import (
     InitOptions,
     InvocationError,
@@ -33,7 +47,6 @@ from engine_sdk import (
     register_worker,
 )
 from engine_sdk._calls import Call
-from engine_sdk._direct import DirectCalls
 from engine_sdk._lease import Lease, load_system
 from engine_sdk._transport import WebSocketTransport
 from fakes import LIMIT_S
@@ -60,38 +73,6 @@ def worker(engine: SocketEngine) -> Iterator[Worker]:
         yield worker
 
 
-def echo(worker: Worker, payload: Any = None) -> Any:
-    return worker.trigger({"function_id": "echo", "payload": payload})
-
-
-def direct_of(worker: Worker) -> DirectCalls:
-    assert worker._thread.direct is not None
-    return worker._thread.direct
-
-
-def wait_until(holds: Callable[[], bool], do: Callable[[], object] = lambda: None) -> None:
-    ends_at = time.monotonic() + LIMIT_S
-    while not holds():
-        assert time.monotonic() < ends_at, "never held"
-        do()
-        time.sleep(0)
-
-
-def lent(worker: Worker) -> Lease:
-    """Call until the loop lends the connection; returns the lease."""
-    offers = direct_of(worker)._offers
-    wait_until(lambda: bool(offers), lambda: echo(worker))
-    return offers[0]
-
-
-class Interrupted(Exception):  # noqa: N818 - not an error
-    """What a signal handler raises."""
-
-
-def interrupt(*_: object) -> None:
-    raise Interrupted
-
-
 def test_the_loop_sleeps_while_a_thread_calls(
     worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,17 +97,15 @@ def test_the_loop_sleeps_while_a_thread_calls(
 def test_an_exception_at_any_instruction_loses_nothing(
     worker: Worker, engine: SocketEngine
 ) -> None:
-    ran = True
-    instruction = 0
-    while ran:
-        lent(worker)
-        with At(instruction, interrupt) as at, contextlib.suppress(Interrupted):
-            assert echo(worker, {"n": instruction}) == {"n": instruction}
+    count = 0
+    for at in each_instruction(worker, interrupt):
+        with at, contextlib.suppress(Interrupted):
+            assert echo(worker, {"n": count}) == {"n": count}
             assert not at.has_run, "the exception was swallowed"
-        ran, instruction = at.has_run, instruction + 1
+        count += at.has_run
         assert [echo(worker, n) for n in range(2)] == [0, 1]
 
-    assert instruction > 200
+    assert count > 200
     assert engine.connections == 1
     wait_until(lambda: worker._thread.session.is_quiet)
 
@@ -135,16 +114,14 @@ def test_a_call_within_a_call_works_at_any_instruction(
     worker: Worker, engine: SocketEngine
 ) -> None:
     inner: list[Any] = []
-    ran = True
-    instruction = 0
-    while ran:
-        lent(worker)
-        with At(instruction, lambda: inner.append(echo(worker, "inner"))) as at:
-            assert echo(worker, {"n": instruction}) == {"n": instruction}
-        ran, instruction = at.has_run, instruction + 1
+    count = 0
+    for at in each_instruction(worker, lambda: inner.append(echo(worker, "inner"))):
+        with at:
+            assert echo(worker, {"n": count}) == {"n": count}
+        count += at.has_run
 
-    assert inner == ["inner"] * (instruction - 1)
-    assert instruction > 200
+    assert inner == ["inner"] * count
+    assert count > 200
     assert engine.connections == 1
 
 
@@ -158,15 +135,14 @@ def test_a_thread_that_stops_at_any_instruction_holds_nothing_back(
         assert not thread.is_alive(), "the other thread waits for this one"
 
     results: list[Any] = []
-    ran = True
-    instruction = 0
-    while ran:
-        lent(worker)
-        with At(instruction, other) as at:
-            assert echo(worker, {"n": instruction}) == {"n": instruction}
-        ran, instruction = at.has_run, instruction + 1
+    count = 0
+    for at in each_instruction(worker, other):
+        with at:
+            assert echo(worker, {"n": count}) == {"n": count}
+        count += at.has_run
 
-    assert results == ["other"] * (instruction - 1)
+    assert results == ["other"] * count
+    assert count > 200
     assert engine.connections == 1
 
 
@@ -193,49 +169,6 @@ def test_an_interrupted_call_is_cancelled(
 
     assert cancelled.wait(LIMIT_S)
     assert echo(worker, 1) == 1
-
-
-def invocation(number: int) -> str:
-    ids = {"invocation_id": f"i{number}", "function_id": "here"}
-    return json.dumps({"type": "invokefunction", **ids, "data": number})
-
-
-def others_first(connection: ServerConnection, message: Message) -> None:
-    for number in range(3):
-        connection.socket.sendall(framed(invocation(number)))
-    time.sleep(0.001)
-    connection.socket.sendall(framed(result_of(message)))
-
-
-def others_with_it(connection: ServerConnection, message: Message) -> None:
-    before, after = framed(invocation(0)), framed(invocation(1)) + framed(invocation(2))
-    connection.socket.sendall(before + framed(result_of(message)) + after)
-
-
-def others_behind_it(connection: ServerConnection, message: Message) -> None:
-    after = b"".join(framed(invocation(number)) for number in range(3))
-    connection.socket.sendall(framed(result_of(message)) + after)
-
-
-def others_after_it(connection: ServerConnection, message: Message) -> None:
-    connection.socket.sendall(framed(result_of(message)))
-    for number in range(3):
-        connection.socket.sendall(framed(invocation(number)))
-
-
-def in_one_frame(connection: ServerConnection, message: Message) -> None:
-    texts = [invocation(0), result_of(message), invocation(1), invocation(2)]
-    connection.socket.sendall(framed("\n".join(texts)))
-
-
-def in_parts(connection: ServerConnection, message: Message) -> None:
-    data = framed(result_of(message)) + b"".join(framed(invocation(n)) for n in range(3))
-    for at in range(0, len(data), 7):
-        connection.socket.sendall(data[at : at + 7])
-        time.sleep(0.0001)
-
-
-MIXTURES = [others_first, others_with_it, others_behind_it, others_after_it, in_one_frame, in_parts]
 
 
 @pytest.mark.parametrize("answer", MIXTURES)
@@ -602,61 +535,3 @@ def test_threads_get_their_own_results_while_signals_raise(
     """``STRESS_S`` in the environment sets how long."""
     stress(worker, float(os.environ.get("STRESS_S", "1.5")))
     assert engine.connections == 1
-
-
-def stress(worker: Worker, seconds: float) -> None:
-    """Let the main thread call while a timer raises there; from half time on 8 others too."""
-    failures: list[BaseException] = []
-    counts = {"calls": 0, "raised": 0, "within": 0}
-    ends_at = time.monotonic() + seconds
-    is_armed = False
-
-    def check_echo(payload: Any) -> None:
-        try:
-            got = echo(worker, payload)
-            assert got == payload
-            counts["calls"] += 1
-        except Interrupted:
-            raise
-        except BaseException as error:
-            failures.append(error)
-
-    def handle(*_: object) -> None:
-        nonlocal is_armed
-        if is_armed:
-            is_armed = False
-            if random.random() < 0.5:
-                counts["within"] += 1
-                check_echo("within")
-            raise Interrupted
-
-    def call(number: int) -> None:
-        while time.monotonic() < ends_at:
-            check_echo([number, random.random(), "x" * random.randrange(300)])
-            if random.random() < 0.2:
-                time.sleep(random.random() / 100)
-
-    threads = [threading.Thread(target=call, args=(n,), daemon=True) for n in range(8)]
-    previous = signal.signal(signal.SIGALRM, handle)
-    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0023)
-    try:
-        while time.monotonic() < ends_at:
-            if time.monotonic() > ends_at - seconds / 2 and threads[0].ident is None:
-                for thread in threads:
-                    thread.start()
-            try:
-                is_armed = True
-                for _ in range(50):
-                    check_echo(random.random())
-                is_armed = False
-            except Interrupted:
-                counts["raised"] += 1
-    finally:
-        is_armed = False
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
-    for thread in threads:
-        thread.join(LIMIT_S)
-        assert not thread.is_alive()
-    assert failures == []
-    assert min(counts.values()) > 10 * seconds, counts
