@@ -234,7 +234,7 @@ def stress(worker: Worker, seconds: float) -> None:
     previous = signal.signal(signal.SIGALRM, handle)
     signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0023)
     try:
-        while time.monotonic() < ends_at:
+        while time.monotonic() < ends_at or threads[0].ident is None:
             if time.monotonic() > ends_at - seconds / 2 and threads[0].ident is None:
                 for thread in threads:
                     thread.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import json
 import os
 import select
@@ -351,6 +352,38 @@ def test_a_step_that_a_finalizer_tore_costs_the_connection(
             assert echo(worker, name) == name
         wait_until(partial(reconnected, connections))
         connections += 1
+
+
+def test_the_collector_does_not_run_within_a_step(worker: Worker) -> None:
+    lease = lent(worker)
+    steps, collections, inside = 0, 0, False
+
+    class Watched(list[int]):
+        def __iter__(self) -> Iterator[int]:
+            nonlocal inside, steps
+            for fd in super().__iter__():
+                # `mute` does not ask for a second one, so its end is not seen.
+                inside = sys._getframe(1).f_code.co_name in ("send", "receive")
+                steps += inside
+                yield fd
+                inside = False
+
+    def note(*_: object) -> None:
+        nonlocal collections
+        collections += inside
+
+    lease.fds = Watched(lease.fds)
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(note)
+    gc.set_threshold(1)
+    try:
+        assert [echo(worker, n) for n in range(20)] == list(range(20))
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(note)
+
+    assert steps > 2
+    assert collections == 0
 
 
 def test_a_process_without_descriptors_keeps_its_worker(

@@ -39,6 +39,7 @@ class System(NamedTuple):
     recv: Callable[..., int]
     epoll_ctl: Callable[..., int]
     new_buffer: Callable[[int], Any]
+    size: Callable[[int], Any]
 
 
 @functools.cache
@@ -55,11 +56,9 @@ def load_system() -> System | None:
         send, recv, epoll_ctl = library.send, library.recv, library.epoll_ctl
     except (ImportError, OSError, AttributeError):
         return None
-    for function in (send, recv):
-        function.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-        function.restype = ctypes.c_ssize_t
-    epoll_ctl.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p]
-    return System(send, recv, epoll_ctl, ctypes.create_string_buffer)
+    send.restype = recv.restype = ctypes.c_ssize_t
+    # No `argtypes`: converting by them makes objects for which the collector may run.
+    return System(send, recv, epoll_ctl, ctypes.create_string_buffer, ctypes.c_size_t)
 
 
 class Exchange:
@@ -134,7 +133,8 @@ class Lease:
     def send(self, exchange: Exchange) -> None:
         """Write the frame, as far as the system takes it."""
         frame, flags = exchange.frame, _MSG_DONTWAIT | _MSG_NOSIGNAL
-        exchange.sent.extend(map(self._system.send, self.fds, (frame,), (len(frame),), (flags,)))
+        sizes = (self._system.size(len(frame)),)
+        exchange.sent.extend(map(self._system.send, self.fds, (frame,), sizes, (flags,)))
 
     def wait(self, wait_ms: int) -> None:
         """Wait until something has arrived or the bell rings; not a step, as it changes nothing."""
@@ -142,7 +142,7 @@ class Lease:
 
     def receive(self, exchange: Exchange) -> None:
         """Read what has arrived into the buffer."""
-        sizes, flags = (RESULT_BYTES_MAX,), (_MSG_DONTWAIT,)
+        sizes, flags = (self._system.size(RESULT_BYTES_MAX),), (_MSG_DONTWAIT,)
         exchange.got.extend(map(self._system.recv, self.fds, (self._buffer,), sizes, flags))
 
     def received(self, exchange: Exchange) -> bytes:
