@@ -82,10 +82,10 @@ export async function createProgram(
   terminal: Terminal,
   args: readonly string[] = ["--help"],
 ): Promise<Command> {
-  const adds = await Promise.all(namesFor(args).map((name) => COMMANDS[name]!()));
   const program = createRoot(terminal);
   const output = outputTerminal(terminal);
   addStart(program, output);
+  const adds = await Promise.all(namesFor(args, program).map((name) => COMMANDS[name]!()));
   for (const add of adds) add(program, output);
   arrange(program);
   addOutput(program, output);
@@ -102,20 +102,23 @@ function arrange(program: Command): void {
 }
 
 /** The help, completions, and the suggestion for an unknown command need all commands. */
-function namesFor(args: readonly string[]): string[] {
+function namesFor(args: readonly string[], root: Command): string[] {
   const [first = "", second] = args;
   const name = Object.hasOwn(ALIASES, first) ? ALIASES[first]! : first;
   const needsAll = name === "completions" && second !== "--complete";
   if (Object.hasOwn(COMMANDS, name) && !needsAll) return [name];
-  if (startsEngine(args)) return [];
+  if (startsEngine(args, root)) return [];
   return Object.values(HELP_GROUPS).flat().filter((each) => Object.hasOwn(COMMANDS, each));
 }
 
 /** Whether there is nothing but options and their values: the engine would keep the commands. */
-function startsEngine(args: readonly string[]): boolean {
+function startsEngine(args: readonly string[], root: Command): boolean {
+  const takesValue = (word: string | undefined): boolean =>
+    word !== undefined &&
+    root.options.some(({ required, short, long }) => required && (word === short || word === long));
   return args.every((word, at) => {
     if (word === "-h" || word === "--help" || Object.hasOwn(COMMANDS, word)) return false;
-    return word.startsWith("-") || args[at - 1]?.startsWith("-") === true;
+    return word.startsWith("-") || takesValue(args[at - 1]);
   });
 }
 

@@ -64,6 +64,10 @@ for (
     [["functions", "a", "b"], /too many arguments/],
     [["--port", "1", "worker", "list"], /--port is for starting the engine, not for worker/],
     [["--accept-empty-state", "ps"], /--accept-empty-state is for starting the engine, not for ps/],
+    [["--accept-empty-state", "call"], /is for starting the engine, not for trigger/],
+    [["--accept-empty-state", "wroker"], /unknown command 'wroker'\n\(Did you mean worker\?\)/],
+    [["--port=1", "wroker"], /unknown command 'wroker'\n\(Did you mean worker\?\)/],
+    [["--config"], /option '--config <file>' argument missing/],
     [["--port", "1", "wroker"], /unknown command 'wroker'\n\(Did you mean worker\?\)/],
   ] as const
 ) {
