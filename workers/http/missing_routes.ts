@@ -22,6 +22,9 @@ export const MISSING_ROUTES_MAX = 1_000;
 /** Clients that the rate of one of them remembers: the shares of routes grow as routes end. */
 const KEYS_MAX = RATE_KEYS_MAX / MISSING_ROUTES_MAX;
 
+/** Routes of stopped workers that are looked behind for one that comes back, each request. */
+export const STOPPED_ROUTES_MAX = 16;
+
 /** What {@linkcode MissingRoutes} works with. */
 export interface MissingRoutesOptions {
   readonly routes: Pick<RouteTable<Target>, "methods">;
@@ -94,12 +97,16 @@ export class MissingRoutes {
     return retryLater(errorReply(503, "function_not_found", message, crypto.randomUUID()));
   }
 
-  /** The most specific route whose worker comes back; one that does not hides no other. */
+  /**
+   * The most specific route whose worker comes back. One that does not hides no other, up to
+   * {@linkcode STOPPED_ROUTES_MAX} of them.
+   */
   #expected(lost: LostRoutes, method: string, path: string): Expected | undefined {
     const stopped: Route<Lost>[] = [];
     try {
-      for (let match = lost.find(method, path); match; match = lost.find(method, path)) {
-        const { route } = match;
+      while (stopped.length < STOPPED_ROUTES_MAX) {
+        const route = lost.find(method, path)?.route;
+        if (!route) break;
         const { function_id, namespace = DEFAULT_NAMESPACE } = route.value;
         const absence = this.#options.absenceOf(function_id, namespace);
         if (absence && absence.command === undefined) {

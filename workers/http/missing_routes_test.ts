@@ -3,7 +3,7 @@ import type { FunctionView } from "../../engine/ports/directory.ts";
 import { fakeHttp } from "../../tests/fakes/fake_http.ts";
 import type { JsonObject } from "../../sdk/typescript/wire/protocol.ts";
 import { RATE_KEYS_MAX } from "./guard.ts";
-import { MISSING_ROUTES_MAX } from "./missing_routes.ts";
+import { MISSING_ROUTES_MAX, STOPPED_ROUTES_MAX } from "./missing_routes.ts";
 
 const DOWN = { reason: "worker shop is down (exit 7), next start in 1 s", worker: "shop" };
 
@@ -146,4 +146,28 @@ Deno.test("no more routes than the bound are remembered", async () => {
 
   assert.equal((await fetch("GET /f0")).status, 404);
   assert.equal((await fetch(`GET /f${MISSING_ROUTES_MAX}`)).status, 503);
+});
+
+Deno.test("a request looks behind a bounded number of routes of stopped workers", async () => {
+  const { fetch, route, types, absences } = away(["GET /f"]);
+  const stopped = { reason: "worker shop is stopped", worker: "shop", command: "start it" };
+  const loseOne = (i: number): void => {
+    const id = route("GET /f", `old::f${i}`);
+    types.unregisterTrigger({ id, trigger_type: "http" });
+    absences.set(`old::f${i}`, stopped);
+  };
+  const asked: string[] = [];
+  const get = absences.get.bind(absences);
+  absences.get = (id) => {
+    asked.push(id);
+    return get(id);
+  };
+
+  for (let i = 1; i < STOPPED_ROUTES_MAX; i++) loseOne(i);
+  assert.equal((await fetch("GET /f")).status, 503, "the one that comes back is behind them");
+  for (let i = 0; i < 100; i++) loseOne(STOPPED_ROUTES_MAX + i);
+  asked.length = 0;
+
+  assert.equal((await fetch("GET /f")).status, 404);
+  assert.equal(asked.length, STOPPED_ROUTES_MAX);
 });
