@@ -103,6 +103,7 @@ export class Calls {
     this.#backPressure = new BackPressure(clock);
     placement.onCompiling = {
       compiling: ({ id, namespace }) => parked.expect(targetOf(id, namespace)),
+      starting: ({ id, namespace }) => this.#startEach(targetOf(id, namespace)),
       compiled: ({ id, namespace }) => this.#compiled(targetOf(id, namespace)),
     };
     const onDue = (call: Invocation): void => this.#onDue(call);
@@ -206,16 +207,21 @@ export class Calls {
 
   /** Starts the calls that are parked for a function, the oldest first. */
   startParked(target: Target): void {
+    for (const _ of this.#startEach(target));
+  }
+
+  *#startEach(target: Target): Generator<void, void, void> {
     for (const parked of this.#parked.waitingFor(target)) {
-      // A call that starts may cause the end of another parked one.
-      if (this.#parked.find(parked.invocation) === parked) this.#resume(parked);
+      // Another one that started may have ended this one.
+      if (this.#parked.find(parked.invocation) !== parked) continue;
+      this.#resume(parked);
+      yield;
     }
   }
 
-  /** The schema of a function for which its calls waited is compiled, or cannot be used. */
+  /** The calls that waited for the schema of a function have started, or cannot start. */
   #compiled(target: Target): void {
     this.#parked.stopExpecting(target);
-    this.startParked(target);
     if (this.#parked.waitingFor(target).length > 0) this.failUnexpected();
   }
 
@@ -574,7 +580,7 @@ const CANCELLED = failure("cancelled", "Invocation cancelled");
 const CALLER_LEFT = failure("cancelled", "The caller left before the result came");
 const TOO_MANY_WAIT = "too many calls wait for workers that are being restarted";
 const TOO_MANY_COMPILE = "too many calls wait for schemas that are being compiled";
-const COMPILES_LONG = "its request_format is still being compiled behind others";
+const COMPILES_LONG = "its request_format is being compiled, or other calls are checked, for long";
 
 /** Whether an error is one that a handler meant: the engine's own stack would say nothing. */
 function isRefusal({ code, stacktrace }: ErrorBody): boolean {

@@ -23,11 +23,11 @@ const ENQUEUE = { action: { type: "enqueue", queue: "q" } } as const;
 
 /** A worker that offers `f` and a caller; schemas are compiled when the test says so. */
 function setup(request_format: Json = FORMAT) {
-  const jobs: (() => void)[] = [];
+  const jobs: (() => Iterable<void>)[] = [];
   const compileSoon = (
     schema: Json,
     _owner: object,
-    onCompiled: (outcome: SchemaCheck | Error) => void,
+    onCompiled: (outcome: SchemaCheck | Error) => Iterable<void>,
   ): boolean => {
     jobs.push(() => {
       let outcome: SchemaCheck | Error;
@@ -36,7 +36,7 @@ function setup(request_format: Json = FORMAT) {
       } catch (thrown) {
         outcome = thrown as Error;
       }
-      onCompiled(outcome);
+      return onCompiled(outcome);
     });
     return true;
   };
@@ -49,10 +49,12 @@ function setup(request_format: Json = FORMAT) {
   /** Compiles all schemas that wait; returns how many. */
   const compile = (): number => {
     const due = jobs.splice(0);
-    for (const job of due) job();
+    for (const job of due) Array.from(job());
     return due.length;
   };
-  return { ...engine, worker, caller, compile };
+  /** Compiles a schema; each step of the result starts a call. */
+  const compileNext = (): Iterator<void> => jobs.shift()!()[Symbol.iterator]();
+  return { ...engine, worker, caller, compile, compileNext };
 }
 
 Deno.test("calls wait until the schema is compiled, and start in the order of their arrival", () => {
@@ -70,6 +72,35 @@ Deno.test("calls wait until the schema is compiled, and start in the order of th
     a: 4,
   }]);
   assert.equal(compile(), 0);
+});
+
+Deno.test("calls that waited start one at a time, and others do not wait for them", () => {
+  const { worker, caller, compileNext } = setup();
+  for (let i = 1; i <= 3; i++) call(caller, `i${i}`, { data: { a: i } });
+
+  const starts = compileNext();
+  starts.next();
+  call(caller, "i4", { data: { a: 4 } });
+  starts.next();
+  assert.deepEqual(handed(worker).map(({ data }) => data), [{ a: 1 }, { a: 4 }, { a: 2 }]);
+  starts.next();
+  assert.equal(starts.next().done, true);
+
+  assert.deepEqual(handed(worker).map(({ data }) => data).at(-1), { a: 3 });
+});
+
+Deno.test("a call whose turn comes too late can be made again", () => {
+  const { worker, caller, clock, compileNext } = setup();
+  call(caller, "i1", { data: { a: 1 } });
+  call(caller, "i2", { data: { a: 2 } });
+
+  const starts = compileNext();
+  starts.next();
+  clock.tick(CALL_PARK_MS);
+  assert.equal(starts.next().done, true);
+
+  assert.deepEqual(results(caller), { i2: "overloaded" });
+  assert.equal(handed(worker).length, 1);
 });
 
 Deno.test("a payload that does not fit is refused once the schema is compiled", () => {
@@ -143,6 +174,16 @@ Deno.test("calls that wait end when the worker has left before its schema is com
 
   assert.deepEqual(results(caller), { i1: "function_not_found" });
   assert.equal(router.runningCalls, 0);
+});
+
+Deno.test("calls that wait end when the worker drains before its schema is compiled", () => {
+  const { worker, caller, compile, router } = setup();
+  call(caller, "i1", { data: { a: 1 } });
+
+  router.traffic.drain([worker.worker_id], { isComingBack: false });
+  compile();
+
+  assert.deepEqual(results(caller), { i1: "function_not_found" });
 });
 
 Deno.test("calls that wait go to the worker that took the place of one that left", () => {

@@ -40,6 +40,8 @@ export const COMPILING = "compiling";
 export interface CompilingListener {
   /** Calls of the function wait from now on; each is followed by one compiled(). */
   compiling(entry: FunctionEntry): void;
+  /** Starts the calls that waited, the oldest first; yields behind each. */
+  starting(entry: FunctionEntry): Iterable<void>;
   compiled(entry: FunctionEntry): void;
 }
 
@@ -130,17 +132,21 @@ export class Placement {
   #isCompiling(caller: Peer, replica: Replica): boolean {
     if (replica.check !== undefined || !this.#validates(caller)) return false;
     if (this.#compiling.has(replica)) return true;
-    const { registration: { request_format }, peer, entry } = replica;
-    const isSoon = this.#schemas.compileSoon?.(request_format!, peer, (outcome) => {
-      this.#compiling.delete(replica);
-      if (outcome instanceof Error) this.#isUnusable(replica, outcome);
-      else replica.check = outcome;
-      this.onCompiling?.compiled(entry);
-    });
-    if (!isSoon) return false;
+    const { registration: { request_format }, peer } = replica;
+    const onCompiled = (outcome: SchemaCheck | Error) => this.#compiled(replica, outcome);
+    if (!this.#schemas.compileSoon?.(request_format!, peer, onCompiled)) return false;
     this.#compiling.add(replica);
-    this.onCompiling?.compiling(entry);
+    this.onCompiling?.compiling(replica.entry);
     return true;
+  }
+
+  /** Checking the payloads of the calls that waited may take long, so they start in turns. */
+  *#compiled(replica: Replica, outcome: SchemaCheck | Error): Generator<void, void, void> {
+    if (outcome instanceof Error) this.#isUnusable(replica, outcome);
+    else replica.check = outcome;
+    if (this.onCompiling) yield* this.onCompiling.starting(replica.entry);
+    this.#compiling.delete(replica);
+    this.onCompiling?.compiled(replica.entry);
   }
 
   #isUnusable(replica: Replica, { message }: Error): void {

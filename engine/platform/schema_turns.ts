@@ -1,5 +1,6 @@
 /**
- * Compiles schemas in turns of the engine's thread, a stage at a time.
+ * Compiles schemas in turns of the engine's thread, a stage at a time, and starts the calls that
+ * waited for them.
  *
  * A large schema takes 50 to 90 ms to compile, so its stages are turns of their own, with messages
  * of all connections between them. Owners of schemas take turns, so that one with very many does
@@ -16,13 +17,11 @@ export const WAITING_SCHEMAS_MAX = 200;
 /** The stages of compiling one schema; throws when it cannot be used. */
 export type Stages = Generator<void, SchemaCheck, void>;
 
-/** Gets what a schema became: its check, or why it cannot be used. */
-export type OnCompiled = (outcome: SchemaCheck | Error) => void;
+/** Gets what a schema became: its check, or why it cannot be used. What it returns is iterated. */
+export type OnCompiled = (outcome: SchemaCheck | Error) => Iterable<void>;
 
-interface Job {
-  readonly stages: Stages;
-  readonly onCompiled: OnCompiled;
-}
+/** Yields `true` where it may wait for schemas of other owners: half a compiler takes memory. */
+type Job = Generator<true | void, void, void>;
 
 /** See the top of this file. */
 export class SchemaTurns implements Work {
@@ -48,8 +47,9 @@ export class SchemaTurns implements Work {
   add(owner: object, stages: Stages, onCompiled: OnCompiled): void {
     this.#count++;
     const jobs = this.#jobs.get(owner);
-    if (jobs) jobs.push({ stages, onCompiled });
-    else this.#jobs.set(owner, [{ stages, onCompiled }]);
+    const job = jobOf(stages, onCompiled);
+    if (jobs) jobs.push(job);
+    else this.#jobs.set(owner, [job]);
     if (this.#isQueued) return;
     this.#isQueued = true;
     void this.#prepare().then(() => this.#turns.queue(this));
@@ -59,23 +59,25 @@ export class SchemaTurns implements Work {
   work(): boolean {
     do {
       const [owner, jobs] = this.#jobs.entries().next().value!;
-      if (this.#hasMoreStages(jobs[0]!)) continue;
-      this.#count--;
-      jobs.shift();
+      const { done, value: mayWait } = jobs[0]!.next();
+      if (!done && !mayWait) continue;
+      if (done) {
+        this.#count--;
+        jobs.shift();
+      }
       this.#jobs.delete(owner);
       if (jobs.length > 0) this.#jobs.set(owner, jobs); // Behind the others.
     } while (this.#jobs.size > 0 && !this.#turns.isSpent());
     return this.#isQueued = this.#jobs.size > 0;
   }
+}
 
-  #hasMoreStages({ stages, onCompiled }: Job): boolean {
-    try {
-      const { done, value } = stages.next();
-      if (!done) return true;
-      onCompiled(value);
-    } catch (thrown) {
-      onCompiled(thrown as Error);
-    }
-    return false;
+function* jobOf(stages: Stages, onCompiled: OnCompiled): Job {
+  let outcome: SchemaCheck | Error;
+  try {
+    outcome = yield* stages;
+  } catch (thrown) {
+    outcome = thrown as Error;
   }
+  for (const _ of onCompiled(outcome)) yield true;
 }

@@ -25,10 +25,17 @@ function setup(prepare = (): Promise<void> => Promise.resolve()) {
     if (name === "bad") throw new Error("it cannot be used");
     return () => [];
   }
-  const add = (owner: object, name: string, stages = 1): void =>
+  const add = (owner: object, name: string, stages = 1, starts = 0): void =>
     schemas.add(owner, stagesOf(name, stages), (outcome) => {
       log.push(outcome instanceof Error ? `${name}: ${outcome.message}` : `${name} is compiled`);
+      return startsOf(name, starts);
     });
+  function* startsOf(name: string, count: number): Generator<void, void, void> {
+    for (let start = 1; start <= count; start++) {
+      log.push(`${name} starts ${start}`);
+      yield;
+    }
+  }
   /** Gives turns until nothing is left to be done; returns how many. */
   const run = async (): Promise<number> => {
     for (let i = 0; i < 5; i++) await Promise.resolve();
@@ -69,6 +76,18 @@ Deno.test("a schema that cannot be used is reported, and the next one compiled",
   await run();
 
   assert.deepEqual(log, ["bad1", "bad: it cannot be used", "good1", "good is compiled"]);
+});
+
+Deno.test("what waited for a schema starts in turns, between the schemas of other owners", async () => {
+  const { log, add, run } = setup();
+
+  add({}, "a", 1, 3);
+  add({}, "b", 2);
+  const turns = await run();
+
+  const starts = ["a1", "a is compiled", "a starts 1", "b1", "b2", "b is compiled", "a starts 2"];
+  assert.deepEqual(log, [...starts, "a starts 3"]);
+  assert.equal(turns, 8);
 });
 
 Deno.test("nothing is compiled before the compiler is loaded", async () => {
@@ -117,7 +136,10 @@ function setupTurns() {
   const schemas = createSchemas(undefined, thread);
   const compileInTurns = async (schema: Json): Promise<[SchemaCheck | Error, number]> => {
     let outcome: SchemaCheck | Error | undefined;
-    const isSoon = schemas.compileSoon!(schema, schemas, (compiled) => outcome = compiled);
+    const isSoon = schemas.compileSoon!(schema, schemas, (compiled) => {
+      outcome = compiled;
+      return [];
+    });
     assert.equal(isSoon, true);
     let turns = 0;
     for (; outcome === undefined; turns++) {

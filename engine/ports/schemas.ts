@@ -31,12 +31,12 @@ export interface Schemas {
   compile(schema: Json): SchemaCheck;
   /**
    * Compiles a schema in turns of its own if compile() would delay other work for long; `false`: it
-   * would not. `onCompiled` is called later, with the check or with what compile() would throw.
-   * Owners of schemas, such as workers, take turns.
+   * would not. `onCompiled` is called later, with the check or with what compile() would throw;
+   * what it returns is iterated in turns, too. Owners of schemas, such as workers, take turns.
    */
   compileSoon?(
     schema: Json,
     owner: object,
-    onCompiled: (outcome: SchemaCheck | Error) => void,
+    onCompiled: (outcome: SchemaCheck | Error) => Iterable<void>,
   ): boolean;
 }
