@@ -186,6 +186,24 @@ Deno.test("calls that wait end when the worker drains before its schema is compi
   assert.deepEqual(results(caller), { i1: "function_not_found" });
 });
 
+Deno.test("calls wait for no schema while another replica has room", () => {
+  const { worker, caller, open, compile } = setup();
+  call(caller, "i1", { data: { a: 1 } });
+  compile();
+  const [next, idle] = [open(), open()];
+  next.say({ type: "registerfunction", id: "f", request_format: FORMAT });
+
+  for (let i = 2; i <= 4; i++) call(caller, `i${i}`, { data: { a: i } });
+  assert.deepEqual(handed(worker).map(({ data }) => data), [1, 2, 3, 4].map((a) => ({ a })));
+  idle.say({ type: "registerfunction", id: "f" });
+  call(caller, "i5", { data: { a: 5 } });
+
+  assert.deepEqual(handed(idle).map(({ data }) => data), [{ a: 5 }]);
+  assert.equal(compile(), 1);
+  call(caller, "i6", { data: { a: 6 } });
+  assert.deepEqual(handed(next).map(({ data }) => data), [{ a: 6 }]);
+});
+
 Deno.test("calls that wait go to the worker that took the place of one that left", () => {
   const { worker, caller, open, compile } = setup();
   call(caller, "i1", { data: { a: 1 } });

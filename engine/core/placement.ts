@@ -94,12 +94,15 @@ export class Placement {
     const { function_id, namespace } = call;
     const entry = this.#functions.find(function_id, namespace);
     if (!entry) return undefined;
-    const replica = this.#functions.pick(entry, bytes, this.#settings, caller) ??
+    let replica = this.#functions.pick(entry, bytes, this.#settings, caller) ??
       this.#functions.pickSelf(entry, caller, bytes, this.#settings);
+    if (replica && this.#isCompiling(caller, replica)) {
+      replica.far?.ended();
+      replica = this.#compiledOf(entry, bytes);
+      if (!replica) return COMPILING;
+    }
     if (replica) {
-      const error = this.#isCompiling(caller, replica)
-        ? COMPILING
-        : this.#payloadError(caller, replica, call, payload);
+      const error = this.#payloadError(caller, replica, call, payload);
       if (error) replica.far?.ended();
       return error ?? replica;
     }
@@ -138,6 +141,17 @@ export class Placement {
     this.#compiling.add(replica);
     this.onCompiling?.compiling(replica.entry);
     return true;
+  }
+
+  /** The least busy replica that calls need not wait for, while the schema of another compiles. */
+  #compiledOf({ ready }: FunctionEntry, bytes: number): Replica | undefined {
+    let best: Replica | undefined;
+    for (const replica of ready) {
+      const { callee, check, far } = replica;
+      if (check === undefined || far || !hasRoom(callee, bytes, this.#settings)) continue;
+      if (!best || callee.inflightCalls < best.callee.inflightCalls) best = replica;
+    }
+    return best;
   }
 
   /** Checking the payloads of the calls that waited may take long, so they start in turns. */
