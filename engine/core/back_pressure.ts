@@ -22,7 +22,7 @@ export const CALLEE_FULL_BYTES = 4 * 1024 * 1024;
 export const BUILTIN_FULL_CALLS = 2_000;
 /** With so many left, it reads from them again. */
 export const BUILTIN_DRAINED_CALLS = 1_000;
-/** Calls that each caller may send between these two. */
+/** Calls that a caller may send between these two; then it is paused, or exempt for as many. */
 export const BUSY_CALLS = 64;
 /** Longest pause of callers, before only the limits of the callee count. */
 export const CALLEE_WAIT_MS = 1_000;
@@ -31,8 +31,8 @@ export const CALLEE_WAIT_MS = 1_000;
 interface Congestion {
   /** The callers that are paused for it. */
   readonly paused: Set<Peer>;
-  /** Calls since it is full, by caller; counted for built-in workers. */
-  readonly calls: Map<Peer, number>;
+  /** Calls since a caller was last looked at; counted for built-in workers. */
+  readonly calls: WeakMap<Peer, number>;
   /** The pause has expired. */
   isGivenUp: boolean;
   readonly disarm: () => void;
@@ -78,14 +78,7 @@ export class BackPressure {
     this.#busy.forget(peer);
   }
 
-  /** Resumes all callers and cancels all timers. */
-  stop(): void {
-    this.#unsent.stop();
-    this.#busy.stop();
-  }
-
   #sentToBuiltin(caller: Peer, callee: Peer): void {
-    if (callee.inflightCalls <= BUILTIN_DRAINED_CALLS) return;
     let congestion = this.#busy.of(callee);
     if (!congestion) {
       if (callee.inflightCalls <= BUILTIN_FULL_CALLS) return;
@@ -93,11 +86,10 @@ export class BackPressure {
     }
     if (congestion.isGivenUp) return;
     const { calls } = congestion;
-    const count = (calls.get(caller) ?? 0) + 1;
-    // One that executes a call of it is looked at once, since it may execute thousands.
-    const isExempt = count > BUSY_CALLS && executesCallOf(caller, callee);
-    calls.set(caller, isExempt ? -Infinity : count);
-    if (count > BUSY_CALLS && !isExempt) pause(caller, congestion);
+    const count = calls.get(caller) ?? 0;
+    if (count < BUSY_CALLS) return void calls.set(caller, count + 1);
+    calls.set(caller, 0); // Not looked at for each call, since it may execute thousands.
+    if (!executesCallOf(caller, callee)) pause(caller, congestion);
   }
 }
 
@@ -121,7 +113,7 @@ class Congestions {
     });
     const congestion: Congestion = {
       paused: new Set(),
-      calls: new Map(),
+      calls: new WeakMap(),
       isGivenUp: false,
       disarm,
     };
@@ -141,14 +133,7 @@ class Congestions {
   /** A peer has disconnected. */
   forget(peer: Peer): void {
     this.end(peer);
-    for (const { paused, calls } of this.#byCallee.values()) {
-      paused.delete(peer);
-      calls.delete(peer);
-    }
-  }
-
-  stop(): void {
-    for (const callee of [...this.#byCallee.keys()]) this.end(callee);
+    for (const { paused } of this.#byCallee.values()) paused.delete(peer);
   }
 }
 

@@ -133,7 +133,7 @@ Deno.test("a worker that calls itself, and one whose transport cannot pause, are
   assert.deepEqual(paused(all), [false, false]);
 });
 
-Deno.test("an engine that stops resumes all callers", () => {
+Deno.test("an engine that stops waits for no slow callee", () => {
   const all = setup();
   all.worker.connection.queuedBytes = CALLEE_FULL_BYTES + 1;
   sendCall(all.callers[0]!, "1");
@@ -205,9 +205,14 @@ Deno.test("a caller that executes a call of the full built-in worker is not paus
   busy!.say({ type: "registerfunction", id: "busy::run" });
   call(all.worker, "1", { function_id: "busy::run" });
 
-  sendMany(busy!, 2 * BUSY_CALLS);
-
+  sendMany(busy!, 2 * BUSY_CALLS + 2);
   assert.deepEqual(paused(all), [false, false]);
+
+  answer(busy!, handed(busy!)[0]!.invocation_id);
+  sendMany(busy!, BUSY_CALLS, 1_000);
+  assert.deepEqual(paused(all), [false, false]);
+  sendMany(busy!, 1, 2_000);
+  assert.deepEqual(paused(all), [true, false]);
 });
 
 Deno.test("a caller paused for a built-in worker is resumed when that calls it", () => {
@@ -218,7 +223,8 @@ Deno.test("a caller paused for a built-in worker is resumed when that calls it",
   assert.deepEqual(paused(all), [true, false]);
 
   call(all.worker, "1", { function_id: "busy::run" });
-  sendMany(busy!, BUSY_CALLS, 1_000);
+  assert.deepEqual(paused(all), [false, false]);
+  sendMany(busy!, BUSY_CALLS + 1, 1_000);
 
   assert.deepEqual(paused(all), [false, false]);
 });
@@ -241,4 +247,23 @@ Deno.test("a full built-in worker that disconnects resumes its callers", () => {
 
   assert.deepEqual(paused(all), [false, false]);
   assert.equal(all.engine.clock.waiting, 1); // The timer of the deadlines.
+});
+
+Deno.test("a caller paused for both reasons resumes after both have ended, in either order", () => {
+  for (const isDrainedFirst of [true, false]) {
+    const all = setupBuiltin();
+    const [busy] = all.callers;
+    const { connection, events } = all.worker;
+    connection.queuedBytes = CALLEE_FULL_BYTES + 1;
+    sendMany(busy!, BUSY_CALLS + 1);
+    connection.queuedBytes = 0;
+    const answerAll = () => all.open.forEach((id) => answer(all.worker, id));
+    const ends = [() => events.drained(), answerAll];
+    if (!isDrainedFirst) ends.reverse();
+
+    ends[0]!();
+    assert.deepEqual(paused(all), [true, false]);
+    ends[1]!();
+    assert.deepEqual(paused(all), [false, false]);
+  }
 });

@@ -147,7 +147,6 @@ export class Calls {
   /** Cancels all timers, after all connections were closed. */
   stop(): void {
     this.#running.stop();
-    this.#backPressure.stop();
   }
 
   /** A connection with much unsent data accepts data again. */
