@@ -8,7 +8,8 @@ import { EngineError } from "../../sdk/typescript/wire/errors.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
 import type { SchemaCheck } from "../ports/schemas.ts";
 import type { Work } from "../ports/turns.ts";
-import { AT_ONCE_CHARS_MAX, createSchemas } from "./schema_check.ts";
+import { AT_ONCE_CHARS_MAX, createSchemas, SCHEMA_CHARS_MAX } from "./schema_check.ts";
+import { PART_SUBSCHEMAS_MAX } from "./schema_keywords.ts";
 import { SchemaTurns, type Stages, WAITING_SCHEMAS_MAX } from "./schema_turns.ts";
 
 /** Turns of one stage each, which the test gives. */
@@ -128,10 +129,11 @@ Deno.test("a bounded number of schemas waits", async () => {
 /** Schemas of a thread whose turns the test gives, one stage each. */
 function setupTurns() {
   const queued: Work[] = [];
+  let looks = 0;
   const thread = {
     queue: (work: Work) => void queued.push(work),
     isSpent: () => true,
-    look: () => {},
+    look: () => void looks++,
   };
   const schemas = createSchemas(undefined, thread);
   const compileInTurns = async (schema: Json): Promise<[SchemaCheck | Error, number]> => {
@@ -148,7 +150,7 @@ function setupTurns() {
     }
     return [outcome, turns];
   };
-  return { schemas, compileInTurns };
+  return { schemas, compileInTurns, looks: () => looks };
 }
 
 const LARGE = "x".repeat(AT_ONCE_CHARS_MAX);
@@ -200,4 +202,38 @@ Deno.test("in turns, too, a schema that cannot be used is refused with the reaso
 
   assert.ok(outcome instanceof EngineError);
   assert.match(outcome.message, /^The schema cannot be used: data\/type must be/);
+});
+
+Deno.test("each part of the members of a schema is a stage of its own", async () => {
+  const { compileInTurns } = setupTurns();
+  const named = (count: number): Json => {
+    return Object.fromEntries(Array.from({ length: count }, (_, i) => [`p${i}`, { type: "null" }]));
+  };
+  const of = (count: number): Json => ({ description: LARGE, properties: named(count) });
+
+  const [, turns] = await compileInTurns(of(PART_SUBSCHEMAS_MAX));
+  const [, turnsOfParts] = await compileInTurns(of(4 * PART_SUBSCHEMAS_MAX));
+
+  assert.equal(turnsOfParts - turns, 4);
+});
+
+Deno.test("a schema that is too long, or for which is no room, is left to compile()", () => {
+  const { schemas } = setupTurns();
+  const soon = (description: string): boolean => {
+    return schemas.compileSoon!({ description }, schemas, () => []);
+  };
+
+  assert.equal(soon("x".repeat(SCHEMA_CHARS_MAX)), false);
+  for (let i = 0; i < WAITING_SCHEMAS_MAX; i++) assert.equal(soon(LARGE), true);
+  assert.equal(soon(LARGE), false);
+});
+
+Deno.test("compile() has the clock asked behind it, and stages do not", async () => {
+  const { schemas, compileInTurns, looks } = setupTurns();
+
+  await compileInTurns({ description: LARGE });
+  assert.equal(looks(), 0);
+  schemas.compile({});
+
+  assert.equal(looks(), 1);
 });
