@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { Work } from "../ports/turns.ts";
-import { LONG_MS, REST_MS, TICK_MS, TickBudget } from "./tick_budget.ts";
+import { LONG_MS, REST_MS, REST_MS_MAX, TICK_MS, TickBudget } from "./tick_budget.ts";
 
 Deno.test("a connection alone starts at once, tick after tick", () => {
   const { ticks, loop, handle } = setup();
@@ -297,6 +297,55 @@ Deno.test("so does a connection whose long message was the last one of a read in
   loop.polled();
 
   assert.equal(messages, 2);
+});
+
+Deno.test("a connection rests that is long within one tick, in several reads or with more to come", () => {
+  const { ticks, loop } = setup();
+  let turns = 0;
+  const long: Work = { work: () => (turns++, false) };
+
+  assert.equal(ticks.mayStart(long), true);
+  loop.now += LONG_MS / 2;
+  assert.equal(ticks.mayStart(long), true);
+  loop.now += LONG_MS / 2;
+  ticks.queue(long);
+  loop.polled();
+  assert.equal(turns, 0);
+  loop.passes(REST_MS);
+  loop.polled();
+
+  assert.equal(turns, 1);
+});
+
+Deno.test("a connection that waits for its turn does not rest for what ran meanwhile", () => {
+  const { ticks, loop } = setup();
+  let turns = 0;
+  const waiting: Work = { work: () => (turns++, false) };
+
+  ticks.mayStart(waiting);
+  ticks.queue(waiting);
+  loop.now += LONG_MS;
+  loop.polled();
+
+  assert.equal(turns, 1);
+});
+
+Deno.test("a connection rests longer after a longer message, up to a bound", () => {
+  for (const [usedMs, restMs] of [[LONG_MS, REST_MS], [50, 10], [10_000, REST_MS_MAX]] as const) {
+    const { ticks, loop } = setup();
+    let turns = 0;
+    const long: Work = { work: () => (turns++, false) };
+    ticks.mayStart(long);
+    loop.now += usedMs;
+    ticks.queue(long);
+
+    loop.passes(restMs - 1);
+    loop.polled();
+    assert.equal(turns, 0, `${usedMs} ms`);
+    loop.passes(1);
+    loop.polled();
+    assert.equal(turns, 1, `${usedMs} ms`);
+  }
 });
 
 Deno.test("a connection rests whose message a worker in this process handled for long", () => {
