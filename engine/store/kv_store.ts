@@ -578,7 +578,7 @@ const EMPTY_CHECK: StateCheck = {
 };
 
 function tooMuchQueued(): EngineError {
-  return new EngineError("overloaded", "Too many bytes of state wait for the disk; write again");
+  return new EngineError("overloaded", "Too much state waits for the disk; write again later");
 }
 
 function spaceAt(path: string): { free: number; size: number } | null {
