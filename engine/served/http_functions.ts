@@ -55,7 +55,7 @@ interface Shared extends HttpFunctionsOptions {
   readonly slots: RequestSlots;
   readonly checks: TaskQueue;
   rules: TargetRules;
-  /** As of the last registration with `auth`: no request reads a file. */
+  /** As of the last registration with `auth`, so that requests do not read a file each. */
   secrets: Variables;
 }
 
@@ -87,8 +87,7 @@ export class HttpFunctions implements ServedFunctions, Disposable {
     // A guest would make the engine show the operator's secrets for it.
     if (target.auth && isLimited) return "access rules apply to its worker, so it may not use auth";
     const { rules, variables } = this.#shared;
-    const isRead = target.auth && rules.auth_env.has(target.auth.variable);
-    if (isRead) this.#shared.secrets = variables();
+    if (target.auth) this.#shared.secrets = variables();
     return targetProblem(target, rules, this.#shared.secrets);
   }
 

@@ -332,13 +332,19 @@ Deno.test("a slow host has only so many requests, and the rest of them waits or 
 });
 
 Deno.test("problem() says why a function cannot be served", () => {
-  const { functions } = setup();
+  let reads = 0;
+  const variables = () => {
+    reads++;
+    return (name: string) => name === "TOKEN" ? "secret" : undefined;
+  };
+  const { functions } = setup({ variables });
   using _closing = functions;
   const problem = (invocation: JsonObject, isLimited = false) =>
     functions.problem({ type: "registerfunction", id: "f", invocation }, { isLimited });
   const auth = { type: "bearer", token_key: "TOKEN" };
 
   assert.equal(problem({ url: "http://a.test:1/" }), undefined);
+  assert.equal(reads, 0, "no auth, no variables");
   assert.equal(problem({ url: "http://a.test:1/", auth }), undefined);
   assert.match(problem({ url: "http://a.test:1/", auth }, true)!, /access rules apply/);
   assert.match(problem({ url: "https://a.test/" })!, /add "a\.test"/);

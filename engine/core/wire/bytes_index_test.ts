@@ -163,6 +163,15 @@ Deno.test("functions whose ids share a hash are kept apart, in any order of remo
   }
 });
 
+Deno.test("an id is not found by another one of its hash that it begins with", () => {
+  const [short, long] = ["bhvs", "bhvsxsrp"];
+  assert.equal(hashOf(viewOf(bytesOf(short)), 0, 4), hashOf(viewOf(bytesOf(long)), 0, 8));
+  const table = new BytesIndex<Named>();
+  table.add({ id: long });
+
+  assert.equal(find(table, short), undefined);
+});
+
 Deno.test("ten thousand functions are found, and none after their removal", () => {
   const table = new BytesIndex<Named>();
   const items = Array.from({ length: 10_000 }, (_, i) => ({ id: `gr\u00fc\u00dfe::f${i}` }));
