@@ -11,6 +11,7 @@ import {
   fakeRouter,
   fakeSchemas,
   handed,
+  only,
   results,
 } from "../../tests/fakes/fake_router.ts";
 import type { Json } from "../../sdk/typescript/wire/protocol.ts";
@@ -143,6 +144,16 @@ Deno.test("a call that waits can be cancelled and falls due", () => {
   assert.deepEqual(handed(worker), []);
 });
 
+Deno.test("the callee receives the time that a call has left when it has waited", () => {
+  const { worker, caller, clock, compile } = setup();
+  call(caller, "i1", { data: { a: 1 }, timeout_ms: 1_000 });
+
+  clock.tick(400);
+  compile();
+
+  assert.deepEqual(handed(worker).map(({ timeout_ms }) => timeout_ms), [600]);
+});
+
 Deno.test("a call whose schema is not compiled in time can be made again", () => {
   const { caller, clock, compile } = setup();
   call(caller, "i1", { data: { a: 1 } });
@@ -159,7 +170,9 @@ Deno.test("a bounded number of calls waits", () => {
 
   call(caller, "i1", { data: { a: 1 } });
 
-  assert.deepEqual(results(caller), { i1: "overloaded" });
+  const { error } = only(caller) as { error?: { code: string; message: string } };
+  assert.equal(error?.code, "overloaded");
+  assert.match(error.message, /schemas that are being compiled$/);
   compile();
   assert.ok(handed(worker).length > 0);
 });
@@ -243,6 +256,20 @@ Deno.test("a job is put into its queue once the schema of its function is compil
   assert.deepEqual(more, []);
   answer(queues, job!.invocation_id, "receipt");
   assert.deepEqual(results(caller), { i1: "receipt" });
+});
+
+Deno.test("a job waits for the schema of the newest worker, also if that came meanwhile", () => {
+  const { caller, open, openBuiltin, compile, compileNext } = setup();
+  const queues = openBuiltin("engine-queue");
+  queues.say({ type: "registerfunction", id: "engine::queue::enqueue" });
+  call(caller, "i1", { data: { a: 1 }, ...ENQUEUE });
+  open().say({ type: "registerfunction", id: "f", request_format: FORMAT });
+
+  Array.from({ [Symbol.iterator]: compileNext });
+  assert.deepEqual([handed(queues), results(caller)], [[], {}]);
+  assert.equal(compile(), 1);
+
+  assert.equal(handed(queues).length, 1);
 });
 
 Deno.test("a job of which no queue is there ends once the schema is compiled", () => {
