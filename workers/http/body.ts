@@ -273,9 +273,7 @@ function kept(bytes: Uint8Array, text: string | undefined): Uint8Array | string 
 }
 
 /** JSON that was checked: writing its value anew would lose digits, and take 0.3 µs and more. */
-function checkedJson(received: string, isLenient: boolean): JsonText | null {
-  // The platform takes a byte order mark away from some bodies and not from others.
-  const text = received.charCodeAt(0) === 0xfeff ? received.slice(1) : received;
+function checkedJson(text: string, isLenient: boolean): JsonText | null {
   if (text === "") return null;
   try {
     if (isTooDeep(text, BODY_DEPTH_MAX)) {

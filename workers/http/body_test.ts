@@ -488,6 +488,9 @@ Deno.test("A byte order mark before a JSON body is skipped, however the body is 
 
   const bodies = calls.map(({ payload }) => (payload as { body: Json }).body);
   assert.deepEqual(bodies, [{ a: 1 }, { a: 1 }]);
+  for (const init of framings("\ufeff\ufeff1")) {
+    assert.equal((await fetch("POST /f", init)).status, 400, "two are no JSON, of any length");
+  }
 });
 
 Deno.test("A JSON body that is nested too deep is answered with 400 before it costs time", async () => {
