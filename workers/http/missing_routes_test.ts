@@ -171,3 +171,36 @@ Deno.test("a request looks behind a bounded number of routes of stopped workers"
   assert.equal((await fetch("GET /f")).status, 404);
   assert.equal(asked.length, STOPPED_ROUTES_MAX);
 });
+
+Deno.test("lost routes of a path keep their order while their workers are stopped", async () => {
+  const { fetch, route, types, absences } = away([]);
+  const command = "engine worker start shop";
+  for (const id of ["old::f", "new::f"]) {
+    const trigger = { id: route("GET /f", id), trigger_type: "http" };
+    types.unregisterTrigger(trigger);
+    absences.set(id, { reason: "stopped", worker: "shop", command });
+  }
+
+  assert.equal((await fetch("GET /f")).status, 404);
+  for (const id of ["old::f", "new::f"]) absences.set(id, DOWN);
+
+  assert.match((await (await fetch("GET /f")).json()).error.message, /^Function new::f /);
+});
+
+Deno.test("no more routes of WebSockets than the bound are remembered", async () => {
+  const { missing, route, routes, fetch } = away([]);
+  route("GET /f", "shop::f");
+  const [any] = [...routes.served()];
+  routes.remove(any!.id);
+  const headers = {
+    connection: "Upgrade",
+    upgrade: "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+  };
+
+  for (let i = 0; i <= MISSING_ROUTES_MAX; i++) missing.socketEnded({ ...any!, path: `/f${i}` });
+
+  assert.equal((await fetch("GET /f0", { headers })).status, 404);
+  assert.equal((await fetch(`GET /f${MISSING_ROUTES_MAX}`, { headers })).status, 503);
+});

@@ -168,6 +168,18 @@ Deno.test("HeadReader shares headers among equal ones only, and reads each first
   assert.equal(other!.headers.json, '{"host":"b","connection":"x"}');
 });
 
+Deno.test("HeadReader reads the body of each version anew, though the headers are the same", () => {
+  const reader = new HeadReader();
+  const section = "host: a\r\ntransfer-encoding: chunked\r\n\r\n";
+  const [first] = readAll(reader, `POST / HTTP/1.1\r\n${section}`);
+  const old = bytesOf(`POST / HTTP/1.0\r\n${section}`);
+
+  const head = reader.read(old, 0, old.length);
+
+  assert.equal(first!.bodyBytes, CHUNKED);
+  assert.ok("problem" in head && head.status === 400);
+});
+
 Deno.test("HeadReader keeps no head that is refused or long, nor any after forget()", () => {
   const reader = new HeadReader();
   const text = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";

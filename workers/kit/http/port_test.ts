@@ -151,6 +151,19 @@ Deno.test("HttpPort keeps a connection of HTTP/1.0 only if asked to", async () =
   assert.match(await readUntil(kept, "GET /a"), /connection: keep-alive\r\n/);
 });
 
+Deno.test("HttpPort shows no upgrade of HTTP/1.0, though its headers were read before", async () => {
+  await using it = setup();
+  const rest = "host: a\r\nconnection: keep-alive\r\nupgrade: websocket\r\n\r\n";
+
+  const client = await it.connect(`GET /a HTTP/1.1\r\n${rest}GET /b HTTP/1.0\r\n${rest}`);
+  await readUntil(client, "GET /b");
+
+  const [now, old] = it.seen;
+  assert.equal(now!.headers.upgrade, "websocket");
+  assert.deepEqual(old!.headers, { host: "a", connection: "keep-alive" });
+  assert.deepEqual(JSON.parse(old!.headersJson), old!.headers);
+});
+
 Deno.test("HttpPort tells a client that waits to send its body", async () => {
   await using it = setup();
   const client = await it.connect(`${POST}content-length: 2\r\nexpect: 100-continue\r\n\r\n`);

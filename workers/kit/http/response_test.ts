@@ -79,14 +79,15 @@ function openConnection(name: string, writeMemory: WriteMemory) {
   return {
     done: connection.run(),
     text: () => new TextDecoder().decode(written),
-    take: () => resolve(written.length),
+    take: (bytes = written.length) => resolve(bytes),
+    destroy: () => connection.destroy(),
     fail: () => reject(new Error("broken")),
   };
 }
 
 Deno.test("responses that are not taken yet have memory of their own", async () => {
   const memory = new WriteMemory();
-  const names = ["one", "two", "three"];
+  const names = ["one", "two", "three", "part", "closed"];
 
   const all = names.map((name) => openConnection(name, memory));
   await settle();
@@ -94,13 +95,27 @@ Deno.test("responses that are not taken yet have memory of their own", async () 
   await all[0]!.done;
   all[1]!.take();
   await all[1]!.done;
-  const late = openConnection("late", memory);
+  all[3]!.take(3);
+  all[4]!.destroy(); // A closed socket does not end its write.
+  const late = ["late", "later", "last"].map((name) => openConnection(name, memory));
   await settle();
 
   assert.match(all[0]!.text(), /body of \/one$/);
   assert.match(all[2]!.text(), /body of \/three$/);
-  assert.match(late.text(), /body of \/late$/);
-  all[2]!.take();
-  late.take();
-  await Promise.all([all[2]!.done, late.done]);
+  assert.match(all[3]!.text(), /^P\/1\.1 200 OK[^]*body of \/part$/);
+  assert.match(all[4]!.text(), /body of \/closed$/);
+  assert.match(late[0]!.text(), /body of \/late$/);
+  const open = [...all.slice(2), ...late];
+  for (const each of open) each.take();
+  await Promise.all(open.map(({ done }) => done));
+});
+
+Deno.test("WriteMemory keeps a bounded number of what was released", () => {
+  const memory = new WriteMemory();
+  const taken = Array.from({ length: 200 }, () => memory.take());
+
+  for (const each of taken) memory.release(each);
+  const again = Array.from({ length: 200 }, () => memory.take());
+
+  assert.equal(again.filter((each) => taken.includes(each)).length, 64);
 });

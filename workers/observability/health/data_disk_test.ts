@@ -59,6 +59,16 @@ Deno.test("A small disk needs an eighth of its size", async () => {
   assert.equal(await problem(), null);
 });
 
+Deno.test("A disk of unknown size needs what a large one does", async () => {
+  let free = DISK_FREE_MIN_BYTES - 1;
+  const { problem, status } = setup(() => free);
+  Object.assign(status, { diskBytes: () => null });
+
+  assert.match((await problem())!, /15\.9 MiB are free, 16 are needed/);
+  free = DISK_FREE_MIN_BYTES;
+  assert.equal(await problem(), null);
+});
+
 Deno.test("A failed commit is a problem until a write succeeds, if only that of a look", async () => {
   const { problem, it, status } = setup();
   assert.equal(await problem(), null);
