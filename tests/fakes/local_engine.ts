@@ -51,6 +51,8 @@ export interface LocalEngineOptions {
   readonly configuration?: readonly ConfigValue[];
   /** Default: it is alone. */
   readonly engines?: EngineHost["engines"];
+  /** Default: nothing is known of functions that are not there. */
+  readonly absenceOf?: EngineHost["absenceOf"];
 }
 
 /** Work is done when it is queued. */
@@ -190,7 +192,7 @@ export class LocalEngine implements AsyncDisposable {
   }
 
   #hostFor(signal: AbortSignal): EngineHost {
-    const { memory, store, supervision, engines } = this.#options;
+    const { memory, store, supervision, engines, absenceOf } = this.#options;
     return {
       clock: this.clock,
       log: recordingLog(this.lines),
@@ -208,7 +210,7 @@ export class LocalEngine implements AsyncDisposable {
         memory: memory ?? UNLIMITED_MEMORY,
       }),
       directory: this.router.directory,
-      absenceOf: () => undefined,
+      absenceOf: absenceOf ?? (() => undefined),
       turns: AT_ONCE,
       firings: this.router.firings,
       keeping: new LocalKeeping({ clock: this.clock, log: recordingLog(this.lines) }),

@@ -8,14 +8,14 @@ import { systemClock } from "../../../engine/platform/system_clock.ts";
 import type { Handler } from "../../../sdk/typescript/options.ts";
 import { EngineError } from "../../../sdk/typescript/wire/errors.ts";
 import type { Json, JsonObject } from "../../../sdk/typescript/wire/protocol.ts";
-import { LocalEngine } from "../../../tests/fakes/local_engine.ts";
+import { LocalEngine, type LocalEngineOptions } from "../../../tests/fakes/local_engine.ts";
 import { encodeFrame, OP, RawWsClient } from "../../../tests/fakes/raw_ws_client.ts";
 import { until } from "../../../tests/fakes/until.ts";
 import { http } from "../mod.ts";
 
 /** `engine-http` on a real port, and a worker that serves WebSockets. */
-async function onPort(config: JsonObject = {}) {
-  const local = new LocalEngine({ clock: systemClock });
+async function onPort(config: JsonObject = {}, options: LocalEngineOptions = {}) {
+  const local = new LocalEngine({ clock: systemClock, ...options });
   const end = await local.start(http, { port: 0, ...config });
   const worker = await local.connect("chat");
   const url = new URL(local.endpoints[0]!.url);
@@ -668,4 +668,16 @@ Deno.test("A request of HTTP/1.0 has no upgrade", async () => {
   ]);
 
   assert.equal(client.status, 426);
+});
+
+Deno.test("A route whose worker has left and comes back is answered with 503", async () => {
+  const absenceOf = () => ({ reason: "worker chat is down", worker: "chat" });
+  await using it = await onPort({}, { absenceOf });
+  await it.serve("/chat", () => ({}));
+
+  await it.worker.shutdown();
+  await it.local.settle();
+  using client = await it.connect("/chat");
+
+  assert.equal(client.status, 503);
 });
