@@ -16,6 +16,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -40,14 +41,7 @@ from direct_engine import (
     stress,
     wait_until,
 )
-from engine_sdk import (
-    InitOptions,
-    InvocationError,
-    Worker,
-    _direct,
-    _transport,
-    register_worker,
-)
+from engine_sdk import InitOptions, InvocationError, Worker, _direct, _transport, register_worker
 from engine_sdk._calls import Call
 from engine_sdk._lease import Lease, load_system
 from engine_sdk._transport import WebSocketTransport
@@ -215,24 +209,42 @@ def test_a_handler_runs_while_the_call_that_it_ends_waits(
         assert worker.trigger({"function_id": "ask"}) == "ended"
 
 
-def test_a_thread_returns_as_soon_as_the_loop_has_its_result(
-    worker: Worker, engine: SocketEngine
+def test_the_loop_wakes_the_thread_whose_call_it_takes_over(
+    worker: Worker, engine: SocketEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def after_the_lease(connection: ServerConnection, message: Message) -> None:
         worker._thread.post(lambda: None)
-        wait_until(
-            lambda: worker._thread.session._pending.get(message["invocation_id"]) is not None
-        )
-        connection.send(result_of(message))
+        connection.send(result_of(message, result=woken.wait(LIMIT_S / 4)))
 
+    def note(lease: Lease, wait_ms: int) -> None:
+        wait(lease, wait_ms)
+        woken.set()
+
+    woken, wait = threading.Event(), Lease.wait
     engine.answers["late"] = after_the_lease
-    times = []
-    for _ in range(10):
-        lent(worker)
-        before = time.monotonic()
-        worker.trigger({"function_id": "late"})
-        times.append(time.monotonic() - before)
-    assert min(times) < _direct.LEASE_MS / 1000
+    monkeypatch.setattr(_direct, "LEASE_MS", LIMIT_S * 500)
+    monkeypatch.setattr(Lease, "wait", note)
+    for _ in range(4):
+        lease = lent(worker)
+        assert lease._poll.poll(0) == [], "what woke another thread wakes this one"
+        woken.clear()
+        assert worker.trigger({"function_id": "late"}) is True
+
+
+def test_the_loop_writes_what_the_system_did_not_take(
+    worker: Worker, engine: SocketEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = load_system()
+    assert system is not None
+    send, five = system.send, system.size(5)
+    monkeypatch.setattr(_direct, "LEASE_MS", LIMIT_S * 500)
+    before = time.monotonic()
+    lease = lent(worker)
+    lease._system = system._replace(send=lambda fd, frame, _, flags: send(fd, frame, five, flags))
+    assert echo(worker, "x" * 100) == "x" * 100
+    assert lease.exchange is not None
+    assert lease.exchange.sent == [5]
+    assert time.monotonic() - before < LIMIT_S / 4, "the thread waited for a call that is not sent"
 
 
 def test_pings_are_answered(worker: Worker, engine: SocketEngine) -> None:
@@ -334,9 +346,13 @@ def test_a_step_that_a_finalizer_tore_costs_the_connection(
             if threading.current_thread() is worker._thread:
                 return step(*given)
             lease.fds.clear()  # As if the loop took the connection back meanwhile.
-            worker._thread.post(lambda: None)
+            done = threading.Event()
+            worker._thread.post(partial(done.wait, LIMIT_S))
             wait_until(lambda: direct_of(worker)._lease is not lease)
-            return step(*given)
+            try:
+                return step(*given)
+            finally:
+                done.set()
 
         return torn
 
@@ -402,13 +418,19 @@ def test_a_process_without_descriptors_keeps_its_worker(
     monkeypatch.undo()
 
 
-def test_a_call_that_is_cancelled_before_is_not_made(worker: Worker, engine: SocketEngine) -> None:
-    lent(worker)
-    engine.calls.clear()
-    call = Call("echo", 1_000, time.monotonic() * 1000 + 1_000, "cancelled", done=True)
-    assert not direct_of(worker).exchange(call)
-    assert echo(worker, 1) == 1
-    assert engine.calls == ["echo"]
+@pytest.mark.parametrize(
+    "fields",
+    [{"done": True}, {"timeout_ms": 19_999}, {"progress": print}, {"payload": "x" * 64 * 1024}],
+)
+def test_the_loop_makes_some_calls(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(_direct, "LEASE_MS", 10_000)
+    direct, lease = direct_of(worker), lent(worker)
+    call = Call("echo", 20_000, time.monotonic() * 1000 + 20_000, "c")
+    assert not direct.exchange(replace(call, **fields))
+    assert direct._offers == [lease]
+    assert direct.exchange(call)
 
 
 @pytest.mark.parametrize("head", [b"\x81\x7f", b"\x81\x90", b"\x89\x10", b"\x01\x10"])
@@ -420,6 +442,13 @@ def test_other_frames_than_a_whole_text_are_left_to_the_loop(head: bytes) -> Non
     assert _direct._read_result(framed(text), call)["invocation_id"] == "c"
     with pytest.raises(ValueError, match="not one whole text frame"):
         _direct._read_result(head + text.encode(), call)
+
+
+def test_results_with_channels_are_left_to_the_loop() -> None:
+    ids = {"type": "invocationresult", "invocation_id": "c"}
+    data = framed(json.dumps({**ids, "result": {"access_key": "k"}}))
+    with pytest.raises(ValueError, match="the loop opens channels"):
+        _direct._read_result(data, Call("echo", 1_000, 0, "c"))
 
 
 def test_a_direct_call_counts_as_input_and_lets_more_input_wake_the_loop(worker: Worker) -> None:
@@ -466,21 +495,20 @@ def test_nothing_is_lent_when_that_is_not_safe(worker: Worker, engine: SocketEng
             (worker._thread.session, "_open", False),
             (worker._thread.session, "_outbox", ["frame"]),
             (worker._thread.session, "_pending", ["call"]),
-            (direct, "_paused_until", loop.time() + 1),
             (direct, "_is_wanted", False),
         ]
         for target, name, value in [(direct, "_is_wanted", True), *unsafe]:
-            direct._is_wanted, direct._paused_until = True, 0.0
+            direct._is_wanted = True
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(target, name, value)
                 tries.append(direct.lend(None))
             if tries[-1] is not None:
-                direct.take_back(False)
+                direct.take_back()
 
     worker._thread.post(try_all)
-    wait_until(lambda: len(tries) == 14)
+    wait_until(lambda: len(tries) == 13)
     assert tries[0] is not None
-    assert tries[1:] == [None] * 13
+    assert tries[1:] == [None] * 12
 
 
 def test_the_loop_sleeps_undisturbed_between_calls(

@@ -2,11 +2,11 @@
 Sync calls whose I/O the calling thread does itself, while the worker's loop sleeps.
 
 Waking the loop for a call, and the caller for its result, costs more than the call. So before the
-loop sleeps in its selector it lends the connection (`_lease.py`). A thread that makes a sync call
-takes the lease, writes the frame, waits for the socket and reads the result. On waking, for any
-reason, the loop first takes back the connection, with what the thread has left there: a call
-without result, bytes that are not handled yet. All other code of the SDK therefore runs as if only
-the loop used the connection.
+loop sleeps in its selector it lends the connection, which makes a lease (`_lease.py`) until it
+wakes. A thread that makes a sync call takes the lease, writes the frame, waits for the socket and
+reads the result. On waking, for any reason, the loop first takes back the connection, with what the
+thread has left there: a call without result, bytes that are not handled yet. All other code of the
+SDK therefore runs as if only the loop used the connection.
 
 What holds:
 
@@ -15,7 +15,8 @@ What holds:
   are atomic and recorded, and once the lease has ended they do nothing.
 * The thread ends its call only if it has read exactly one whole frame with the result of that call.
   Anything else is handed to the loop, which takes over the call as one that was sent, and reads the
-  bytes as if it had received them itself; a bell wakes the thread, which then waits as usual.
+  bytes as if it had received them itself. It wakes the thread, which then waits as usual, by a
+  bell: an eventfd that the thread polls together with the socket.
 * The loop wakes after `LEASE_MS` without a new call. A call that takes so long ends in the loop.
 
 The ordinary way, through the loop, is taken unless the connection is plain TCP on Linux without
@@ -49,9 +50,6 @@ from ._transport import WebSocketTransport
 LEASE_MS: Final = 50
 """Longest sleep of the loop on a lease without a new call: what an interrupted thread can cost."""
 
-PAUSE_MS: Final = 20
-"""Nothing is lent for so long after an event ended a call's lease: threads would alternate."""
-
 SENT_CHARS_MAX: Final = 64 * 1024
 """Larger calls are written by the loop, as a step keeps all other threads waiting."""
 
@@ -80,7 +78,6 @@ class DirectCalls:
         """What is lent."""
         self._bells: deque[int] = deque()
         """The first one wakes the thread; the second has woken one before, and may still ring."""
-        self._paused_until = 0.0
         self._is_wanted = False
         """Whether a thread made a sync call since the loop last lent the connection."""
 
@@ -120,9 +117,10 @@ class DirectCalls:
         lease.receive(exchange)
         try:
             ended = outcome(_read_result(lease.received(exchange), exchange.call))
-            exchange.claim.pop()
         except (ValueError, IndexError):
             return False
+        if not lease.fds:
+            return False  # The loop has taken over the call, with the same bytes.
         lease.answered = True
         lease.unmute()
         self._offers.append(lease)
@@ -135,7 +133,7 @@ class DirectCalls:
         """Lend the connection until `take_back`, if that is safe and worth it."""
         if not self._is_wanted or (timeout is not None and timeout * 1000 < 1):
             return None
-        if not self._session.is_quiet or self._loop.time() < self._paused_until:
+        if not self._session.is_quiet:
             return None
         transport, system = self._reconnector.transport, load_system()
         if system is None or not isinstance(transport, WebSocketTransport):
@@ -154,14 +152,8 @@ class DirectCalls:
         self._offers.append(self._lease)
         return self._lease
 
-    def take_back(self, is_busy: bool) -> None:
-        """
-        End the lease and take over what the thread has not completed.
-
-        Args:
-            is_busy: Whether an event woke the loop.
-
-        """
+    def take_back(self) -> None:
+        """End the lease and take over what the thread has not completed."""
         lease, transport = self._lease, self._transport
         assert lease is not None, "take_back follows lend"
         assert transport is not None, "take_back follows lend"
@@ -170,13 +162,10 @@ class DirectCalls:
         self._lease, exchange = None, lease.exchange
         if lease.answered:
             transport.note_input()
-        if exchange is None or not exchange.is_sent:
-            return
-        with contextlib.suppress(IndexError):
-            self._session.adopt_call(exchange.claim.pop())
+        if exchange is not None and exchange.is_sent and not exchange.call.done:
+            self._session.adopt_call(exchange.call)
             transport.resume(exchange.unsent, lease.received(exchange))
             self._ring()
-            self._paused_until = self._loop.time() + PAUSE_MS / 1000 if is_busy else 0.0
 
     def _ring(self) -> None:
         os.eventfd_write(self._bells[0], 1)
@@ -231,16 +220,16 @@ class LendingSelector(selectors.DefaultSelector):
         if calls is None or lease is None:
             return super().select(timeout)
         ends_at = math.inf if timeout is None else time.monotonic() + timeout
-        events = None
+        events: list[tuple[selectors.SelectorKey, int]] = []
         try:
             while not events and (left := ends_at - time.monotonic()) > 0:
                 latest = lease.exchange
                 events = super().select(min(left, LEASE_MS / 1000))
                 if lease.exchange is latest:
                     break  # No new call. While they come, taking one over would slow it down.
-            return events or []
+            return events
         finally:
-            calls.take_back(bool(events))
+            calls.take_back()
 
 
 class LendingLoop(asyncio.SelectorEventLoop):

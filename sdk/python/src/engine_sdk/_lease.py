@@ -67,8 +67,6 @@ class Exchange:
     def __init__(self, call: Call, frame: bytes) -> None:
         self.call = call
         self.frame = frame
-        self.claim = [call]
-        """The side that takes the call from here, the thread or the loop, ends it."""
         self.muted: list[int] = []
         """What `mute` returned."""
         self.sent: list[int] = []
