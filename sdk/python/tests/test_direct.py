@@ -552,8 +552,9 @@ def test_a_forked_child_leaves_the_connection_alone(worker: Worker, engine: Sock
 
 
 ENDS = """
-import sys, threading
+import signal, sys, threading
 from engine_sdk import register_worker
+signal.signal(signal.SIGINT, signal.default_int_handler)  # Background jobs of a shell ignore it.
 worker = register_worker(sys.argv[1])
 def call():
     while True:

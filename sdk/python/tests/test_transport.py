@@ -27,7 +27,13 @@ from engine_sdk import (
     _transport,
     register_worker,
 )
-from engine_sdk._transport import ConnectionLost, Transport, WebSocketDial, with_tls_hint
+from engine_sdk._transport import (
+    ConnectionLost,
+    Transport,
+    WebSocketDial,
+    WebSocketTransport,
+    with_tls_hint,
+)
 from fakes import LIMIT_S
 
 ENGINE = Path(__file__).parent / "real_engine.py"
@@ -321,6 +327,26 @@ def test_messages_that_arrive_together_are_delivered_together() -> None:
         assert len(received.reads) < 10
 
     connected_to(test)
+
+
+@pytest.mark.parametrize("size", [0, 1, 125, 126, 65_535, 65_536])
+def test_another_thread_can_use_the_socket_only_between_frames(size: int) -> None:
+    async def test(transport: Transport, peer: Peer) -> None:
+        assert isinstance(transport, WebSocketTransport)
+        read = transport._connection.data_received
+        assert transport.idle_fd() is None
+        read(whole[1:])
+        assert transport.idle_fd() is not None
+        for at in {*range(1, min(len(whole), 12)), len(whole) - 1}:
+            read(whole[:at])
+            assert transport.idle_fd() is None
+            read(whole[at:] + frame(PING, b"p")[:1])
+            assert transport.idle_fd() is None
+            read(frame(PING, b"p")[1:])
+            assert transport.idle_fd() is not None
+
+    whole = frame(TEXT, b"x" * size)
+    connected_to(test, whole[:1])
 
 
 def test_what_arrives_right_after_the_upgrade_is_kept_until_listen() -> None:
