@@ -366,7 +366,8 @@ Deno.test("a damaged record fails alone, is listed by name, and can be overwritt
   await at.call("delete", { scope: "s", key: "c" });
   await at.call("delete", { scope: "s", key: "b" });
   assert.deepEqual(await at.call("list_groups", {}), { groups: ["s"] });
-  await at.call("delete", { scope: "s", key: "a" });
+  damaged.add("state_scopes/s");
+  await at.call("transaction", { operations: [{ type: "delete", scope: "s", key: "a" }] });
 
   assert.deepEqual(await at.call("list_groups", {}), { groups: [] });
 });
