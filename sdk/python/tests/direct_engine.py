@@ -22,6 +22,20 @@ from fakes import LIMIT_S, REGISTERED
 
 Message = dict[str, Any]
 
+CALLER = """
+import signal, sys, threading
+from engine_sdk import register_worker
+signal.signal(signal.SIGINT, signal.default_int_handler)  # Background jobs of a shell ignore it.
+worker = register_worker(sys.argv[1])
+def call():
+    while True:
+        worker.trigger({"function_id": "echo", "payload": 1})
+for _ in range(300):
+    worker.trigger({"function_id": "echo", "payload": 1})
+print("calling", flush=True)
+"""
+"""A program that gets the address of its engine, up to where it calls."""
+
 
 class SocketEngine:
     """Answers each call with its payload, unless `answers` has something else for its function."""

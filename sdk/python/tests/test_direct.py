@@ -26,6 +26,7 @@ from websockets.sync.server import ServerConnection
 
 from conftest import QUICK
 from direct_engine import (
+    CALLER,
     MIXTURES,
     Interrupted,
     Message,
@@ -340,6 +341,7 @@ def test_a_step_that_a_finalizer_tore_costs_the_connection(
     system = load_system()
     assert system is not None
     monkeypatch.setattr(_transport, "CLOSE_TIMEOUT_MS", 50)  # Muted, it misses the close frame.
+    monkeypatch.setattr(_direct, "LEASE_MS", 1_000)
 
     def after_the_end(step: Callable[..., int]) -> Callable[..., int]:
         def torn(*given: Any) -> int:
@@ -371,7 +373,10 @@ def test_a_step_that_a_finalizer_tore_costs_the_connection(
             wait_until(partial(reconnected, connections))
 
 
-def test_the_collector_does_not_run_within_a_step(worker: Worker) -> None:
+def test_the_collector_does_not_run_within_a_step(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_direct, "LEASE_MS", 1_000)
     lease = lent(worker)
     steps, collections, inside = 0, 0, False
 
@@ -551,20 +556,6 @@ def test_a_forked_child_leaves_the_connection_alone(worker: Worker, engine: Sock
     assert engine.connections == 1
 
 
-ENDS = """
-import signal, sys, threading
-from engine_sdk import register_worker
-signal.signal(signal.SIGINT, signal.default_int_handler)  # Background jobs of a shell ignore it.
-worker = register_worker(sys.argv[1])
-def call():
-    while True:
-        worker.trigger({"function_id": "echo", "payload": 1})
-for _ in range(300):
-    worker.trigger({"function_id": "echo", "payload": 1})
-print("calling", flush=True)
-"""
-
-
 @pytest.mark.parametrize(
     ("ending", "code"),
     [
@@ -576,7 +567,7 @@ print("calling", flush=True)
 def test_a_program_ends_while_it_calls(engine: SocketEngine, ending: str, code: int) -> None:
     """By Ctrl-C, by shutdown, and by a failure of the main thread."""
     process = subprocess.Popen(
-        [sys.executable, "-c", ENDS + ending, engine.url],
+        [sys.executable, "-c", CALLER + ending, engine.url],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
