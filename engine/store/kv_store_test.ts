@@ -582,3 +582,15 @@ for (const how of ["removed", "emptied"]) {
     await Deno.remove(directory, { recursive: true });
   });
 }
+
+Deno.test("KvStore measures the disk of its file", async () => {
+  const directory = await Deno.makeTempDir();
+  {
+    await using store = await openKvStore(`${directory}/state.db`);
+    const { status } = store;
+
+    assert.ok(status.freeBytes()! > 0);
+    assert.ok(status.diskBytes!()! >= status.freeBytes()!);
+  }
+  await Deno.remove(directory, { recursive: true });
+});
