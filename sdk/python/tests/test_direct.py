@@ -80,6 +80,12 @@ def test_the_loop_sleeps_while_a_thread_calls(
         started.append(call.function_id)
         start(call)
 
+    def note(call: Call) -> None:
+        adopted.append(call.done)
+        adopt(call)
+
+    adopt, adopted = session.adopt_call, list[bool]()
+    monkeypatch.setattr(session, "adopt_call", note)
     monkeypatch.setattr(worker._thread, "start_call", count)
 
     def in_a_row() -> bool:
@@ -88,7 +94,9 @@ def test_the_loop_sleeps_while_a_thread_calls(
         return len(started) == before
 
     wait_until(in_a_row)
+    wait_until(lambda: not direct_of(worker)._offers)
     assert session.is_quiet
+    assert True not in adopted, "the loop takes over calls that have ended"
 
 
 def test_an_exception_at_any_instruction_loses_nothing(
