@@ -13,9 +13,11 @@ import { noopObserver, Router } from "../../engine/core/router.ts";
 import { systemClock } from "../../engine/platform/system_clock.ts";
 import { DEFAULT_SETTINGS, fakeSchemas } from "../fakes/fake_router.ts";
 
-/** Live objects of one connection, its client in this process included: 7.1 to 7.5 KB are measured. */
-const CONNECTION_BYTES_MAX = 8_000;
-const CONNECTIONS = 400;
+/** Live objects of one connection, its client in this process included: 6.8 KB are measured. */
+const CONNECTION_BYTES_MAX = 7_500;
+const CONNECTIONS = 600;
+/** The least of these counts: V8 compiles and grows tables in some of them. */
+const ROUNDS = 4;
 const UPGRADE = new TextEncoder().encode(
   "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
@@ -53,9 +55,12 @@ Deno.test("an idle connection keeps few bytes alive", async () => {
   };
 
   await open(CONNECTIONS / 4); // Until code and tables have their size.
-  const before = live();
-  await open(CONNECTIONS);
-  const bytes = (live() - before) / CONNECTIONS;
+  let bytes = Infinity;
+  for (let round = 0; round < ROUNDS; round++) {
+    const before = live();
+    await open(CONNECTIONS / ROUNDS);
+    bytes = Math.min(bytes, (live() - before) / (CONNECTIONS / ROUNDS));
+  }
 
   for (const client of clients) client.close();
   await listener.close();
